@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One block: up to NRP_BLOCK_ROWS rows of one kind as compressed columns (block.data, codec 1).
+ *
+ * A block is a table of columns over a pool of byte streams. Each column is reduced to 0 .. 8
+ * byte planes (plane k holds bits 8k .. 8k+7 of every row's value), which is what makes it
+ * narrow: planes that are zero in all rows are not there. Planes, NULL bitmaps and dictionaries
+ * are streams; equal streams are stored once, so that columns that follow each other (a VMA's
+ * start, end and flags, the fields that are NULL together) cost nothing beyond the first. Every
+ * stream is one zstd frame of its own, or stored as it is where zstd does not shrink it, so that
+ * a reader decompresses the columns that it wants and no others.
+ *
+ *	"NRPB", u16 version, u16 kind, u32 rows, u16 columns, u16 streams, u32 bytes of columns
+ *	columns: u8 type, u8 encoding, u8 planes, u8 nulls, u64 base, then u16 stream numbers:
+ *		 the NULL bitmap if nulls is 1, the dictionary if encoding is DICT, the planes
+ *	streams: u32 bytes as stored, u32 bytes as decompressed (equal: stored as it is)
+ *	the streams' bytes, one after the other
+ *
+ * Everything is little-endian. Encodings of a value v (all arithmetic modulo 2^64):
+ *
+ *	NULLS  every row is NULL; no streams
+ *	FRAME  v - base
+ *	DELTA  zigzag(v - previous v), base being the value before the first
+ *	DICT   index into a stream of u64 values, one plane
+ *
+ * A NULL slot repeats a value near to it and reads back as 0 with its NULL bit set.
+ */
+#ifndef NRP_SCHEMA_BLOCK_H
+#define NRP_SCHEMA_BLOCK_H
+
+#include "numareplay/record.h"
+
+#define NRP_BLOCK_CODEC 1
+#define NRP_BLOCK_VERSION 1
+#define NRP_BLOCK_HEADER 20
+#define NRP_BLOCK_COLUMN 12 /* fixed part of a column's entry */
+#define NRP_BLOCK_STREAM 8  /* one stream's entry */
+#define NRP_BLOCK_DICT 256  /* values in a dictionary */
+/* Limits on what a file can make us allocate. */
+#define NRP_BLOCK_MAX_COLUMNS 64
+#define NRP_BLOCK_MAX_STREAMS (NRP_BLOCK_MAX_COLUMNS * 10)
+#define NRP_BLOCK_MAX_RAW (64u << 20)
+/* Rows that one nrp_block_read() decodes at most: few enough to stay in the cache. */
+#define NRP_BLOCK_BATCH 256
+
+enum nrp_block_encoding { NRP_ENC_NULLS, NRP_ENC_FRAME, NRP_ENC_DELTA, NRP_ENC_DICT };
+
+/* ---- collecting ----------------------------------------------------------------------------- */
+
+/*
+ * The rows of a block to be, column by column. Rows are wide and a block has many: taken apart
+ * while they are in the cache, each column is read later as one short array.
+ */
+struct nrp_columns {
+	const struct nrp_kind *desc;
+	uint32_t rows;
+	uint64_t present;  /* columns that have a value in some row */
+	uint64_t *nulls;   /* NULL word of each row */
+	uint64_t any_null; /* columns that are NULL in some row */
+	/* Arrays of the columns' own types; a NULL slot repeats some value near to it. */
+	void *values[NRP_BLOCK_MAX_COLUMNS];
+};
+
+/* Adds @nr_rows rows, at most NRP_BLOCK_ROWS in all; -ENOMEM. Start with a zeroed object + desc. */
+int nrp_columns_add(struct nrp_columns *columns, const void *rows, uint32_t nr_rows);
+/* Forgets the rows, keeps the memory. */
+void nrp_columns_reset(struct nrp_columns *columns);
+void nrp_columns_clear(struct nrp_columns *columns);
+/* Bytes of one value. */
+size_t nrp_type_size(enum nrp_column_type type);
+
+/* Smallest and largest of @rows values, in the type's own order, sign-extended. */
+void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t rows,
+		      uint64_t *ret_min, uint64_t *ret_max);
+/* All values sign-extended. */
+void nrp_column_widen(enum nrp_column_type type, const void *values, uint32_t rows, uint64_t *to);
+/* The lowest bytes of values - @base. */
+void nrp_column_narrow(enum nrp_column_type type, const void *values, uint32_t rows, uint8_t base,
+		       uint8_t *to);
+/*
+ * The values (of @size bytes each) in the order @order: in @sorted, or as they are if it is NULL.
+ * NULL slots, if there is a bitmap @nulls, repeat the value before them in the new order.
+ */
+const void *nrp_column_sort(const void *values, size_t size, const uint32_t *order,
+			    const uint64_t *nulls, uint32_t rows, void *sorted);
+/* NULL bitmaps of all columns, NRP_BITMAP_WORDS each: row i is bit i % 64 of word i / 64. */
+#define NRP_BITMAP_WORDS 1024
+void nrp_columns_bitmaps(const struct nrp_columns *columns, const uint32_t *order,
+			 uint64_t *bitmaps);
+
+/* ---- encoding ------------------------------------------------------------------------------- */
+
+/* The encoded block and what the block table says about it; valid until the next call. */
+struct nrp_block_image {
+	const uint8_t *data;
+	size_t size;
+	size_t raw_size;
+	uint64_t min[NRP_BLOCK_MAX_COLUMNS]; /* smallest value of each column, in its own order */
+	uint64_t max[NRP_BLOCK_MAX_COLUMNS];
+};
+
+struct nrp_encoder;
+
+/* NULL: out of memory. */
+struct nrp_encoder *nrp_encoder_new(void);
+struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *encoder);
+/* Encodes the rows (at least one), in the order @order if that is not NULL; -ENOMEM. */
+int nrp_block_encode(struct nrp_encoder *encoder, enum nrp_record_kind kind,
+		     const struct nrp_columns *columns, const uint32_t *order,
+		     struct nrp_block_image *ret);
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+struct nrp_block;
+
+struct nrp_block *nrp_block_new(void);
+struct nrp_block *nrp_block_free(struct nrp_block *block);
+/*
+ * Takes @data apart and decompresses the streams of @columns; @data is not needed afterwards.
+ * Columns that the block lacks are NULL. -EBADMSG: damaged, -ENOTSUP: of a newer version, both
+ * with the reason in *ret_why; -ENOMEM. Trusts no byte of @data.
+ */
+int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const void *data,
+		   size_t size, uint64_t columns, const char **ret_why);
+uint32_t nrp_block_rows(const struct nrp_block *block);
+/*
+ * Decodes the next rows into @rows and returns their number, 0 at the end. @rows is an array of
+ * NRP_BLOCK_BATCH rows, the same one for the whole block: what does not change from one call to
+ * the next is not written again. Members of other columns are left alone.
+ */
+uint32_t nrp_block_read(struct nrp_block *block, void *rows);
+
+#endif

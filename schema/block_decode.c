@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "schema/block.h"
+#include "schema/bytes.h"
+#include "numareplay/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#define NOT_LOADED UINT32_MAX
+
+struct stream {
+	const uint8_t *data; /* as stored */
+	uint32_t stored;
+	uint32_t raw;
+	uint32_t offset; /* of the decompressed bytes, NOT_LOADED */
+};
+
+/* A wanted column that has values. */
+struct column {
+	const struct nrp_column *desc;
+	uint32_t number;
+	uint8_t encoding;
+	uint8_t nr_planes;
+	uint16_t plane_streams[8];
+	int32_t null_stream; /* -1: no NULLs */
+	int32_t dict_stream; /* -1: none */
+	bool constant; /* the same value in all rows */
+	uint64_t base;
+	uint64_t previous; /* DELTA: value of the row before */
+	const uint8_t *planes[8];
+	const uint8_t *nulls;
+	uint64_t *dict; /* NRP_BLOCK_DICT values: no index is out of range */
+};
+
+struct nrp_block {
+	ZSTD_DCtx *zstd;
+	const struct nrp_kind *desc;
+	uint32_t rows, next;
+	uint64_t null_base; /* columns that have no value here */
+	struct column columns[NRP_BLOCK_MAX_COLUMNS];
+	uint32_t nr_columns;
+	struct stream streams[NRP_BLOCK_MAX_STREAMS];
+	uint32_t nr_streams;
+	uint8_t *raw;
+	size_t raw_size, raw_room;
+	uint64_t *dicts; /* NRP_BLOCK_DICT values for each column that has one */
+	uint32_t dict_room;
+};
+
+/* Bytes that are still to be taken apart. */
+struct reader {
+	const uint8_t *p;
+	size_t left;
+};
+
+struct nrp_block *nrp_block_new(void)
+{
+	struct nrp_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->zstd = ZSTD_createDCtx();
+	return block->zstd ? block : nrp_block_free(block);
+}
+
+struct nrp_block *nrp_block_free(struct nrp_block *block)
+{
+	if (!block)
+		return NULL;
+	ZSTD_freeDCtx(block->zstd);
+	free(block->raw);
+	free(block->dicts);
+	free(block);
+	return NULL;
+}
+
+uint32_t nrp_block_rows(const struct nrp_block *block)
+{
+	return block->rows;
+}
+
+/* ---- taking it apart ------------------------------------------------------------------------ */
+
+static int damaged(const char **ret_why, const char *why)
+{
+	*ret_why = why;
+	return -EBADMSG;
+}
+
+static const uint8_t *take(struct reader *reader, size_t size)
+{
+	const uint8_t *p = reader->p;
+
+	if (size > reader->left)
+		return NULL;
+	reader->p += size;
+	reader->left -= size;
+	return p;
+}
+
+static int read_header(struct nrp_block *block, struct reader *all, enum nrp_record_kind kind,
+		       uint32_t *ret_columns, struct reader *ret_table, const char **ret_why)
+{
+	const uint8_t *h = take(all, NRP_BLOCK_HEADER);
+	size_t table_size;
+
+	if (!h || memcmp(h, "NRPB", 4) != 0)
+		return damaged(ret_why, "it does not start like a block");
+	if (nrp_get16(h + 4) > NRP_BLOCK_VERSION) {
+		*ret_why = "its format is newer than this program";
+		return -ENOTSUP;
+	}
+	block->rows = nrp_get32(h + 8);
+	*ret_columns = nrp_get16(h + 12);
+	block->nr_streams = nrp_get16(h + 14);
+	table_size = nrp_get32(h + 16);
+	if (nrp_get16(h + 4) == 0 || nrp_get16(h + 6) != (unsigned int)kind)
+		return damaged(ret_why, "its header is wrong");
+	if (block->rows == 0 || block->rows > NRP_BLOCK_ROWS)
+		return damaged(ret_why, "its number of rows is out of range");
+	if (*ret_columns > block->desc->nr_columns) {
+		*ret_why = "it has columns that are newer than this program";
+		return -ENOTSUP;
+	}
+	if (block->nr_streams > NRP_BLOCK_MAX_STREAMS)
+		return damaged(ret_why, "it has too many streams");
+	ret_table->left = table_size;
+	ret_table->p = take(all, table_size);
+	if (!ret_table->p)
+		return damaged(ret_why, "its column table is cut off");
+	return 0;
+}
+
+/* The stream table and where each stream lies; the streams must fill the rest exactly. */
+static int read_streams(struct nrp_block *block, struct reader *all, const char **ret_why)
+{
+	const uint8_t *table = take(all, (size_t)block->nr_streams * NRP_BLOCK_STREAM);
+	uint64_t raw = 0;
+
+	if (!table)
+		return damaged(ret_why, "its stream table is cut off");
+	for (uint32_t i = 0; i < block->nr_streams; i++, table += NRP_BLOCK_STREAM) {
+		struct stream *s = &block->streams[i];
+
+		s->stored = nrp_get32(table);
+		s->raw = nrp_get32(table + 4);
+		s->offset = NOT_LOADED;
+		s->data = take(all, s->stored);
+		raw += s->raw;
+		if (!s->data || s->stored > s->raw)
+			return damaged(ret_why, "a stream has an impossible size");
+	}
+	if (raw > NRP_BLOCK_MAX_RAW)
+		return damaged(ret_why, "it would be too large");
+	if (all->left)
+		return damaged(ret_why, "bytes are left over behind it");
+	return 0;
+}
+
+/* Next stream number of a column; it must have @raw bytes (0: any number of dictionary values). */
+static int take_stream(const struct nrp_block *block, struct reader *table, uint32_t raw)
+{
+	const uint8_t *p = take(table, 2);
+	uint32_t i;
+
+	if (!p)
+		return -1;
+	i = nrp_get16(p);
+	if (i >= block->nr_streams)
+		return -1;
+	if (raw && block->streams[i].raw != raw)
+		return -1;
+	if (!raw && (block->streams[i].raw == 0 || block->streams[i].raw % 8 != 0 ||
+		     block->streams[i].raw > NRP_BLOCK_DICT * 8))
+		return -1;
+	return (int)i;
+}
+
+/* One entry of the column table. */
+static int read_column(const struct nrp_block *block, struct reader *table, struct column *column,
+		       const char **ret_why)
+{
+	const uint8_t *p = take(table, NRP_BLOCK_COLUMN);
+	int stream;
+
+	if (!p)
+		return damaged(ret_why, "its column table is cut off");
+	if (p[0] != column->desc->type)
+		return damaged(ret_why, "a column has another type");
+	column->encoding = p[1];
+	column->nr_planes = p[2];
+	column->base = column->previous = nrp_get64(p + 4);
+	column->null_stream = column->dict_stream = -1;
+	if (p[1] > NRP_ENC_DICT || p[2] > 8 || p[3] > 1 || (p[1] == NRP_ENC_DICT && p[2] != 1) ||
+	    (p[1] == NRP_ENC_NULLS && (p[2] || p[3])))
+		return damaged(ret_why, "a column has an unknown encoding");
+	if (column->number == 0 && (p[1] == NRP_ENC_NULLS || p[3]))
+		return damaged(ret_why, "rows without a time");
+
+	if (p[3]) {
+		column->null_stream = take_stream(block, table, (block->rows + 7) / 8);
+		if (column->null_stream < 0)
+			return damaged(ret_why, "a column's NULLs are wrong");
+	}
+	if (p[1] == NRP_ENC_DICT) {
+		column->dict_stream = take_stream(block, table, 0);
+		if (column->dict_stream < 0)
+			return damaged(ret_why, "a column's dictionary is wrong");
+	}
+	for (uint32_t k = 0; k < column->nr_planes; k++) {
+		stream = take_stream(block, table, block->rows);
+		if (stream < 0)
+			return damaged(ret_why, "a column's data are wrong");
+		column->plane_streams[k] = (uint16_t)stream;
+	}
+	column->constant = column->nr_planes == 0 && column->null_stream < 0;
+	return 0;
+}
+
+static int read_columns(struct nrp_block *block, struct reader *table, uint32_t stored_columns,
+			uint64_t wanted, const char **ret_why)
+{
+	block->nr_columns = 0;
+	block->null_base = ~UINT64_C(0) >> (64 - block->desc->nr_columns);
+	for (uint32_t c = 0; c < stored_columns; c++) {
+		struct column *column = &block->columns[block->nr_columns];
+		int r;
+
+		column->desc = &block->desc->columns[c];
+		column->number = c;
+		r = read_column(block, table, column, ret_why);
+		if (r < 0)
+			return r;
+		if ((wanted >> c & 1) && column->encoding != NRP_ENC_NULLS) {
+			block->null_base &= ~(UINT64_C(1) << c);
+			block->nr_columns++;
+		}
+	}
+	if (table->left)
+		return damaged(ret_why, "bytes are left over in its column table");
+	if (stored_columns == 0)
+		return damaged(ret_why, "rows without a time");
+	return 0;
+}
+
+/* ---- decompressing -------------------------------------------------------------------------- */
+
+/* Plans the place of a stream that a wanted column needs. */
+static void want(struct nrp_block *block, int32_t stream)
+{
+	struct stream *s;
+
+	if (stream < 0)
+		return;
+	s = &block->streams[stream];
+	if (s->offset != NOT_LOADED)
+		return;
+	s->offset = (uint32_t)block->raw_size;
+	block->raw_size += s->raw;
+}
+
+static int load_streams(struct nrp_block *block, const char **ret_why)
+{
+	if (block->raw_size > block->raw_room) {
+		free(block->raw);
+		block->raw_room = 0;
+		block->raw = malloc(block->raw_size);
+		if (!block->raw)
+			return -ENOMEM;
+		block->raw_room = block->raw_size;
+	}
+	for (uint32_t i = 0; i < block->nr_streams; i++) {
+		struct stream *s = &block->streams[i];
+		uint8_t *to;
+
+		if (s->offset == NOT_LOADED)
+			continue;
+		to = block->raw + s->offset;
+		if (s->stored == s->raw)
+			memcpy(to, s->data, s->raw);
+		else if (ZSTD_decompressDCtx(block->zstd, to, s->raw, s->data, s->stored) != s->raw)
+			return damaged(ret_why, "a stream does not decompress");
+	}
+	return 0;
+}
+
+/* Lets the columns point to the decompressed streams. */
+static int connect_columns(struct nrp_block *block)
+{
+	uint32_t dicts = 0;
+
+	for (uint32_t i = 0; i < block->nr_columns; i++)
+		dicts += block->columns[i].dict_stream >= 0;
+	if (dicts > block->dict_room) {
+		free(block->dicts);
+		block->dict_room = 0;
+		block->dicts = malloc(dicts * NRP_BLOCK_DICT * sizeof(*block->dicts));
+		if (!block->dicts)
+			return -ENOMEM;
+		block->dict_room = dicts;
+	}
+	dicts = 0;
+	for (uint32_t i = 0; i < block->nr_columns; i++) {
+		struct column *c = &block->columns[i];
+
+		for (uint32_t k = 0; k < c->nr_planes; k++)
+			c->planes[k] = block->raw + block->streams[c->plane_streams[k]].offset;
+		if (c->null_stream >= 0)
+			c->nulls = block->raw + block->streams[c->null_stream].offset;
+		if (c->dict_stream >= 0) {
+			const struct stream *s = &block->streams[c->dict_stream];
+
+			c->dict = block->dicts + NRP_BLOCK_DICT * dicts++;
+			memset(c->dict, 0, NRP_BLOCK_DICT * sizeof(*c->dict));
+			for (uint32_t v = 0; v < s->raw / 8; v++)
+				c->dict[v] = nrp_get64(block->raw + s->offset + 8 * v);
+		}
+	}
+	return 0;
+}
+
+int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const void *data,
+		   size_t size, uint64_t columns, const char **ret_why)
+{
+	struct reader all = { data, size }, table;
+	uint32_t stored_columns;
+	int r;
+
+	block->desc = nrp_kind(kind);
+	block->rows = block->next = 0;
+	block->raw_size = 0;
+	if (!block->desc)
+		return damaged(ret_why, "its kind does not exist");
+	r = read_header(block, &all, kind, &stored_columns, &table, ret_why);
+	if (r == 0)
+		r = read_streams(block, &all, ret_why);
+	/* The time is always wanted: cursors merge by it. */
+	if (r == 0)
+		r = read_columns(block, &table, stored_columns, columns | 1, ret_why);
+	if (r == 0) {
+		for (uint32_t i = 0; i < block->nr_columns; i++) {
+			const struct column *c = &block->columns[i];
+
+			want(block, c->null_stream);
+			want(block, c->dict_stream);
+			for (uint32_t k = 0; k < c->nr_planes; k++)
+				want(block, c->plane_streams[k]);
+		}
+		r = load_streams(block, ret_why);
+	}
+	if (r == 0)
+		r = connect_columns(block);
+	if (r < 0)
+		block->rows = 0;
+	return r;
+}
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
+{
+	uint64_t base = c->encoding == NRP_ENC_FRAME ? c->base : 0;
+
+	if (c->encoding == NRP_ENC_DICT) {
+		const uint8_t *restrict index = c->planes[0] + first;
+		const uint64_t *restrict dict = c->dict;
+
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = dict[index[i]];
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = base;
+	for (uint32_t k = 0; k < c->nr_planes; k++) {
+		const uint8_t *restrict plane = c->planes[k] + first;
+
+		/* Addition is right for FRAME, and the same as "or" where the base is 0. */
+		for (uint32_t i = 0; i < n; i++)
+			values[i] += (uint64_t)plane[i] << (8 * k);
+	}
+	if (c->encoding == NRP_ENC_DELTA) {
+		uint64_t v = c->previous;
+
+		for (uint32_t i = 0; i < n; i++) {
+			v += (values[i] >> 1) ^ (0 - (values[i] & 1));
+			values[i] = v;
+		}
+		c->previous = v;
+	}
+}
+
+/*
+ * Zeroes the values of NULL slots and sets the rows' NULL bits. @first is a whole number of
+ * batches, so that it starts a byte.
+ */
+static void apply_nulls(const struct column *c, uint32_t first, uint32_t n, uint64_t *values,
+			uint64_t *nulls)
+{
+	const uint8_t *bitmap = c->nulls + first / 8;
+	uint64_t bit = UINT64_C(1) << c->number;
+
+	for (uint32_t i = 0; i < n; i += 8) {
+		uint32_t byte = bitmap[i / 8];
+
+		/* Bits behind the last row mean nothing. */
+		if (n - i < 8)
+			byte &= (1u << (n - i)) - 1;
+		while (byte) {
+			uint32_t row = i + (uint32_t)__builtin_ctz(byte);
+
+			byte &= byte - 1;
+			values[row] = 0;
+			nulls[row] |= bit;
+		}
+	}
+}
+
+static void store_column(const struct column *c, uint32_t n, const uint64_t *values, uint8_t *rows,
+			 size_t row_size)
+{
+	uint8_t *p = rows + c->desc->offset;
+
+#define STORE(type) \
+	for (uint32_t i = 0; i < n; i++, p += row_size) { \
+		type v = (type)values[i]; \
+		memcpy(p, &v, sizeof(v)); \
+	} \
+	break
+	switch (c->desc->type) {
+	case NRP_T_u8:
+	case NRP_T_i8:
+		STORE(uint8_t);
+	case NRP_T_u16:
+	case NRP_T_i16:
+		STORE(uint16_t);
+	case NRP_T_u32:
+	case NRP_T_i32:
+		STORE(uint32_t);
+	case NRP_T_u64:
+	case NRP_T_i64:
+		STORE(uint64_t);
+	}
+#undef STORE
+}
+
+uint32_t nrp_block_read(struct nrp_block *block, void *rows)
+{
+	uint64_t values[NRP_BLOCK_BATCH], nulls[NRP_BLOCK_BATCH];
+	uint32_t first = block->next, n = block->rows - first;
+	size_t row_size = block->desc->row_size;
+
+	if (n > NRP_BLOCK_BATCH)
+		n = NRP_BLOCK_BATCH;
+	for (uint32_t i = 0; i < n; i++)
+		nulls[i] = block->null_base;
+	for (uint32_t k = 0; k < block->nr_columns; k++) {
+		struct column *c = &block->columns[k];
+
+		/* The first batch is the largest, and the rows keep what it left in them. */
+		if (c->constant && first)
+			continue;
+		decode_values(c, first, n, values);
+		if (c->null_stream >= 0)
+			apply_nulls(c, first, n, values, nulls);
+		store_column(c, n, values, rows, row_size);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		memcpy((uint8_t *)rows + i * row_size, &nulls[i], sizeof(nulls[i]));
+	block->next += n;
+	return n;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Collects rows per kind and writes them as blocks. */
+#include "schema/block.h"
+#include "schema/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+struct buffer {
+	struct nrp_columns columns;
+	uint8_t *batch; /* rows that came last, NRP_BLOCK_BATCH at most */
+	uint32_t nr_batch;
+	bool sorted;
+	uint64_t last_time;
+};
+
+struct sort_key {
+	uint64_t time;
+	uint32_t row;
+};
+
+struct nrp_writer {
+	struct nrp_store *store;
+	int64_t capture_id;
+	sqlite3_stmt *insert;
+	struct nrp_encoder *encoder;
+	struct sort_key *keys; /* NRP_BLOCK_ROWS, once a block is out of order */
+	uint32_t *order;
+	struct buffer buffers[NRP_NR_KINDS];
+};
+
+int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t capture_id,
+		   struct nrp_error *err)
+{
+	struct nrp_writer *writer = calloc(1, sizeof(*writer));
+	int r = 0;
+
+	if (!writer)
+		return nrp_fail_nomem(err);
+	writer->store = store;
+	writer->capture_id = capture_id;
+	writer->encoder = nrp_encoder_new();
+	if (!writer->encoder)
+		r = nrp_fail_nomem(err);
+	if (r == 0)
+		r = nrp_db_prepare(nrp_store_db(store), nrp_store_path(store),
+				   "INSERT INTO block (capture_id, kind, rows, time_min, time_max, "
+				   "tgid_min, tgid_max, nid_min, nid_max, codec, checksum, "
+				   "raw_size, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				   &writer->insert, err);
+	if (r < 0) {
+		nrp_writer_free(writer);
+		return r;
+	}
+	*ret = writer;
+	return 0;
+}
+
+struct nrp_writer *nrp_writer_free(struct nrp_writer *writer)
+{
+	if (!writer)
+		return NULL;
+	for (size_t i = 0; i < NRP_NR_KINDS; i++) {
+		nrp_columns_clear(&writer->buffers[i].columns);
+		free(writer->buffers[i].batch);
+	}
+	nrp_encoder_free(writer->encoder);
+	sqlite3_finalize(writer->insert);
+	free(writer->keys);
+	free(writer->order);
+	free(writer);
+	return NULL;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct sort_key *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	/* The row number makes the order stable. */
+	return x->row < y->row ? -1 : 1;
+}
+
+/*
+ * Rows come nearly in order (the joiner ends a record later than it begins), which insertion
+ * sorts in a few moves per row; false: not so here, the keys are left in some order.
+ */
+static bool insertion_sort(struct sort_key *keys, uint32_t n)
+{
+	uint64_t moves = 8 * (uint64_t)n;
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct sort_key key = keys[i];
+		uint32_t k = i;
+
+		while (k && keys[k - 1].time > key.time && moves) {
+			keys[k] = keys[k - 1];
+			k--;
+			moves--;
+		}
+		keys[k] = key;
+		if (!moves)
+			return false;
+	}
+	return true;
+}
+
+static int sort_rows(struct nrp_writer *writer, const struct nrp_columns *columns)
+{
+	const uint64_t *times = columns->values[0];
+
+	if (!writer->keys)
+		writer->keys = malloc(NRP_BLOCK_ROWS * sizeof(*writer->keys));
+	if (!writer->order)
+		writer->order = malloc(NRP_BLOCK_ROWS * sizeof(*writer->order));
+	if (!writer->keys || !writer->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < columns->rows; i++)
+		writer->keys[i] = (struct sort_key){ times[i], i };
+	if (!insertion_sort(writer->keys, columns->rows))
+		qsort(writer->keys, columns->rows, sizeof(*writer->keys), compare_keys);
+	for (uint32_t i = 0; i < columns->rows; i++)
+		writer->order[i] = writer->keys[i].row;
+	return 0;
+}
+
+/* Smallest and largest value over several signed columns; NULL if none has a value. */
+static void bind_range(sqlite3_stmt *stmt, int index, const struct nrp_block_image *image,
+		       uint64_t present, const int *columns, size_t nr_columns)
+{
+	int64_t min = INT64_MAX, max = INT64_MIN;
+
+	for (size_t i = 0; i < nr_columns; i++) {
+		int c = columns[i];
+
+		if (c < 0 || !(present >> c & 1))
+			continue;
+		if ((int64_t)image->min[c] < min)
+			min = (int64_t)image->min[c];
+		if ((int64_t)image->max[c] > max)
+			max = (int64_t)image->max[c];
+	}
+	if (min > max) {
+		sqlite3_bind_null(stmt, index);
+		sqlite3_bind_null(stmt, index + 1);
+	} else {
+		sqlite3_bind_int64(stmt, index, min);
+		sqlite3_bind_int64(stmt, index + 1, max);
+	}
+}
+
+static int insert_block(struct nrp_writer *writer, enum nrp_record_kind kind,
+			const struct nrp_columns *columns, const struct nrp_block_image *image,
+			struct nrp_error *err)
+{
+	const struct nrp_kind *desc = columns->desc;
+	sqlite3_stmt *stmt = writer->insert;
+	int r = 0;
+
+	sqlite3_bind_int64(stmt, 1, writer->capture_id);
+	sqlite3_bind_int(stmt, 2, (int)kind);
+	sqlite3_bind_int64(stmt, 3, columns->rows);
+	sqlite3_bind_int64(stmt, 4, nrp_to_sql(image->min[0]));
+	sqlite3_bind_int64(stmt, 5, nrp_to_sql(image->max[0]));
+	bind_range(stmt, 6, image, columns->present, &desc->tgid_column, 1);
+	bind_range(stmt, 8, image, columns->present, desc->nid_columns, 3);
+	sqlite3_bind_int(stmt, 10, NRP_BLOCK_CODEC);
+	sqlite3_bind_int64(stmt, 11, nrp_to_sql(XXH3_64bits(image->data, image->size)));
+	sqlite3_bind_int64(stmt, 12, (int64_t)image->raw_size);
+	sqlite3_bind_blob64(stmt, 13, image->data, image->size, SQLITE_STATIC);
+	if (sqlite3_step(stmt) != SQLITE_DONE)
+		r = nrp_store_fail(writer->store, err, "store a block of records");
+	sqlite3_reset(stmt);
+	sqlite3_clear_bindings(stmt);
+	return r;
+}
+
+static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, struct nrp_error *err)
+{
+	struct buffer *buffer = &writer->buffers[kind];
+	struct nrp_columns *columns = &buffer->columns;
+	struct nrp_block_image image;
+	int r = 0;
+
+	if (!buffer->sorted)
+		r = sort_rows(writer, columns);
+	if (r == 0)
+		r = nrp_block_encode(writer->encoder, kind, columns,
+				     buffer->sorted ? NULL : writer->order, &image);
+	if (r < 0)
+		return nrp_fail_nomem(err);
+	r = insert_block(writer, kind, columns, &image, err);
+	nrp_columns_reset(columns);
+	return r;
+}
+
+/* Takes the batch apart; a full block is written. */
+static int end_batch(struct nrp_writer *writer, enum nrp_record_kind kind, struct nrp_error *err)
+{
+	struct buffer *buffer = &writer->buffers[kind];
+	int r = nrp_columns_add(&buffer->columns, buffer->batch, buffer->nr_batch);
+
+	buffer->nr_batch = 0;
+	if (r < 0)
+		return nrp_fail_nomem(err);
+	if (buffer->columns.rows == NRP_BLOCK_ROWS)
+		return write_block(writer, kind, err);
+	return 0;
+}
+
+/* First row of its kind. */
+static int start_buffer(struct buffer *buffer, const struct nrp_kind *desc)
+{
+	buffer->columns.desc = desc;
+	buffer->batch = malloc(NRP_BLOCK_BATCH * desc->row_size);
+	return buffer->batch ? 0 : -ENOMEM;
+}
+
+_Static_assert(NRP_BLOCK_ROWS % NRP_BLOCK_BATCH == 0, "a block is a whole number of batches");
+
+int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
+		      struct nrp_error *err)
+{
+	const struct nrp_kind *desc = nrp_kind(kind);
+	struct buffer *buffer;
+	uint64_t null, time;
+
+	if (!desc)
+		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
+				"there is no record kind %d", (int)kind);
+	/* NULL word and time are the first two members of every row (record.c checks it). */
+	memcpy(&null, row, sizeof(null));
+	memcpy(&time, (const uint8_t *)row + sizeof(null), sizeof(time));
+	if (null & 1)
+		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
+				"a record of kind %s has no time", desc->name);
+
+	buffer = &writer->buffers[kind];
+	if (!buffer->batch && start_buffer(buffer, desc) < 0)
+		return nrp_fail_nomem(err);
+	if (buffer->columns.rows == 0 && buffer->nr_batch == 0)
+		buffer->sorted = true;
+	else if (time < buffer->last_time)
+		buffer->sorted = false;
+	buffer->last_time = time;
+	memcpy(buffer->batch + (size_t)buffer->nr_batch * desc->row_size, row, desc->row_size);
+	if (++buffer->nr_batch == NRP_BLOCK_BATCH)
+		return end_batch(writer, kind, err);
+	return 0;
+}
+
+int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err)
+{
+	for (size_t i = 0; i < NRP_NR_KINDS; i++) {
+		struct buffer *buffer = &writer->buffers[i];
+		int r = 0;
+
+		if (buffer->nr_batch)
+			r = end_batch(writer, (enum nrp_record_kind)i, err);
+		if (r == 0 && buffer->columns.rows)
+			r = write_block(writer, (enum nrp_record_kind)i, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
