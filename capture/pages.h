@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The ring-buffer pages (sub-buffers) of one CPU: read from the mapped file, or decompressed
+ * chunk by chunk, and walked event by event.
+ */
+#ifndef NRP_PAGES_H
+#define NRP_PAGES_H
+
+#include "capture/tracefile.h"
+
+struct kbuffer;
+struct ZSTD_DCtx_s;
+struct nrp_tracefile;
+
+#define NRP_MAX_CHUNK    (16u << 20)  /* bytes of a decompressed chunk; trace-cmd: 10 pages */
+#define NRP_MAX_RESIDENT (2ull << 30) /* bytes of pages and chunks of all CPUs together */
+
+/* What all streams of a file share. */
+struct nrp_page_reader {
+	struct kbuffer *kbuf;
+	struct ZSTD_DCtx_s *zstd;
+	uint64_t resident; /* bytes allocated for pages and chunks */
+};
+
+struct nrp_stream {
+	uint32_t cpu;
+	uint32_t page_size; /* bytes */
+	uint32_t rank;      /* order of the instance, for equal times of one CPU */
+	bool compressed;
+	uint64_t start, end; /* the data in the file; end without the chunk count's 4 bytes */
+	uint64_t limit;      /* nothing lies behind this file offset */
+
+	uint64_t pos;      /* next byte in the file */
+	uint64_t released; /* the mapping was given back up to here */
+	uint64_t logical;  /* bytes of uncompressed data consumed */
+	uint32_t chunks_left;
+	uint8_t *chunk; /* the decompressed chunk */
+	uint32_t chunk_room, chunk_size, chunk_pos;
+	uint64_t chunk_offset; /* of the chunk's header in the file */
+
+	uint8_t *page;        /* the current page, padded */
+	uint64_t page_offset; /* in the file, or of the first chunk it lies in */
+	uint32_t next, stop;  /* offsets in page of the next event header and of the end */
+	uint64_t time;        /* of the last event header */
+	bool lost_pending;    /* events are missing before the next one */
+	int64_t lost;         /* their number, -1: unknown */
+	uint64_t last_time;   /* of the last event handed out, 0: none */
+
+	struct nrp_raw_event event; /* the current event */
+};
+
+int nrp_page_reader_init(struct nrp_page_reader *reader, const struct nrp_tracefile *file,
+			 struct nrp_error *err);
+void nrp_page_reader_done(struct nrp_page_reader *reader);
+
+/* Back to the first event. */
+void nrp_stream_rewind(struct nrp_stream *stream);
+/*
+ * Fills stream->event: 1, 0 at the end, < 0 on damage. The call after one that met damage goes
+ * on behind the bad page or chunk, and the event it finds says that events were lost.
+ */
+int nrp_stream_next(struct nrp_tracefile *file, struct nrp_stream *stream, struct nrp_error *err);
+void nrp_stream_done(struct nrp_stream *stream);
+
+#endif

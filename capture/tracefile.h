@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reader of trace-cmd files (trace.dat versions 6 and 7; data uncompressed or zstd): headers,
+ * options, event formats, and the events of all CPUs merged in time order. Ring-buffer
+ * sub-buffers are walked with libtraceevent's kbuffer_*. Nothing is trusted: every size and
+ * offset read from the file has a limit, and damage is an error that names the offset.
+ */
+#ifndef NRP_TRACEFILE_H
+#define NRP_TRACEFILE_H
+
+#include "numareplay/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nrp_tracefile;
+
+/* One event as it lies in the ring buffer. */
+struct nrp_raw_event {
+	uint64_t time;	  /* ns (or ticks) of the trace clock */
+	uint32_t cpu;
+	int id;		  /* common_type */
+	const uint8_t *data; /* payload from the common fields on; valid until the next call */
+	uint32_t size;	  /* bytes of payload */
+	bool lost_before; /* the CPU's ring buffer lost events just before this one */
+	int64_t lost;	  /* their number, -1: unknown; 0 without lost_before */
+	uint64_t lost_since; /* time of the CPU's previous event, 0: none */
+};
+
+/* One event format found in the file. */
+struct nrp_event_format {
+	const char *system;
+	const char *name;
+	const char *text; /* the kernel's format file, NUL-terminated */
+	size_t size;	  /* bytes of text */
+	int id;
+};
+
+/* Per-CPU ring-buffer statistics written by trace-cmd at the end of recording. */
+struct nrp_cpu_stat {
+	uint32_t cpu;
+	int64_t overrun, commit_overrun, dropped; /* events; -1: line absent */
+};
+
+/*
+ * Opens and checks everything but the page data. NRP_INPUT with file and offset if the file is
+ * not a trace-cmd file, of another version, cut short, or its headers are damaged; also if
+ * instances with data use different clocks, or there is the text of a latency trace only.
+ */
+int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_error *err);
+struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file);
+
+const char *nrp_tracefile_path(const struct nrp_tracefile *file);
+int nrp_tracefile_version(const struct nrp_tracefile *file);  /* 6 or 7 */
+/* Has the file another endianness than this machine? */
+bool nrp_tracefile_swapped(const struct nrp_tracefile *file);
+/* 4 or 8: bytes of the kernel's long. */
+int nrp_tracefile_long_size(const struct nrp_tracefile *file);
+uint32_t nrp_tracefile_page_size(const struct nrp_tracefile *file); /* bytes */
+const char *nrp_tracefile_uname(const struct nrp_tracefile *file); /* "" if absent */
+const char *nrp_tracefile_clock(const struct nrp_tracefile *file); /* "" if absent */
+/* The larger of the highest CPU id with data + 1 and the file's own count of CPUs. */
+uint32_t nrp_tracefile_cpus(const struct nrp_tracefile *file);
+
+size_t nrp_tracefile_nr_formats(const struct nrp_tracefile *file);
+const struct nrp_event_format *nrp_tracefile_format(const struct nrp_tracefile *file, size_t i);
+/* In the order of the file; a CPU has one entry per instance. */
+size_t nrp_tracefile_nr_cpu_stats(const struct nrp_tracefile *file);
+const struct nrp_cpu_stat *nrp_tracefile_cpu_stat(const struct nrp_tracefile *file, size_t i);
+
+/* (Re)starts reading at the first event of every CPU. */
+int nrp_tracefile_rewind(struct nrp_tracefile *file, struct nrp_error *err);
+/*
+ * Next event in time order over all CPUs (ties: lower CPU first, then the top instance first): 1,
+ * 0 at the end, < 0 on damage: NRP_INPUT with the file offset of the bad page or chunk. The
+ * caller may go on after damage: the next call continues behind the bad page or chunk, and that
+ * CPU's next event has lost_before and lost = -1.
+ */
+int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret,
+		       struct nrp_error *err);
+
+/*
+ * Content hash of the whole file: XXH3-128 of the bytes (canonical, 16 bytes), the length (8
+ * bytes, little-endian), 8 zeros.
+ */
+int nrp_tracefile_hash(const struct nrp_tracefile *file, uint8_t ret[32], struct nrp_error *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of the trace-file reader share: tracefile.c opens and closes, tracefile_v6.c
+ * and tracefile_v7.c find the parts of a file, tracefile_meta.c understands them (header,
+ * formats, options), pages.c walks the ring-buffer pages of one CPU, merge.c merges the CPUs.
+ */
+#ifndef NRP_TRACEFILE_INTERNAL_H
+#define NRP_TRACEFILE_INTERNAL_H
+
+#include "capture/bytes.h"
+#include "capture/pages.h"
+#include "capture/tracefile.h"
+#include "numareplay/record.h"
+
+/*
+ * Limits on what a file may claim. Each is far above what trace-cmd writes, and keeps a
+ * damaged number from becoming an allocation or a loop.
+ */
+#define NRP_MAX_FILE_SECTIONS 65536        /* sections of a v7 file; ten are usual */
+#define NRP_MAX_SECTION       (256u << 20) /* bytes of a decompressed section; kallsyms: 8 MiB */
+#define NRP_MAX_OPTIONS       (1u << 20)   /* options of a file; one per CPU and a dozen */
+#define NRP_MAX_OPTION_TEXT   65536        /* bytes of an option's text that is kept */
+#define NRP_MAX_FORMATS       65536        /* event formats; an event id has 16 bits */
+#define NRP_MAX_FORMAT_TEXT   (1u << 20)   /* bytes of one event format */
+#define NRP_MAX_NAME          255          /* bytes of a system, event, instance or clock name */
+#define NRP_MIN_PAGE          512          /* bytes of a ring-buffer page */
+#define NRP_MAX_PAGE          (4u << 20)   /* the kernel's own limit is 1 MiB */
+#define NRP_MAX_STREAMS       (4u * NRP_MAX_CPUS) /* CPUs of all instances together */
+
+#define NRP_REMEDY_COPY "copy the file again, or record it again"
+
+/* Option ids (trace-cmd.dat.v7(5)); ids from 16 on are also the ids of the sections. */
+enum nrp_option {
+	NRP_OPTION_DONE = 0,
+	NRP_OPTION_CPUSTAT = 2,
+	NRP_OPTION_BUFFER = 3,
+	NRP_OPTION_TRACECLOCK = 4,
+	NRP_OPTION_UNAME = 5,
+	NRP_OPTION_CPUCOUNT = 8,
+	NRP_OPTION_STRINGS = 15,
+	NRP_OPTION_HEADER_INFO = 16,
+	NRP_OPTION_FTRACE_EVENTS = 17,
+	NRP_OPTION_EVENT_FORMATS = 18,
+	NRP_OPTION_KALLSYMS = 19,
+	NRP_OPTION_PRINTK = 20,
+	NRP_OPTION_CMDLINES = 21,
+	NRP_OPTION_BUFFER_TEXT = 22,
+};
+
+struct nrp_merge_entry {
+	uint64_t time;
+	struct nrp_stream *stream;
+};
+
+struct nrp_tracefile {
+	char *path;
+	const uint8_t *map; /* the whole file, read-only */
+	uint64_t size;      /* bytes of map */
+	int version;
+	bool big;      /* big-endian */
+	bool zstd;     /* sections may be compressed */
+	int long_size; /* of the kernel, once its header_page text is known */
+	uint32_t page_size;
+	uint32_t cpu_count; /* what the file says; 0: nothing */
+	uint32_t cpus;      /* highest CPU with data + 1 */
+	char *uname;
+	char clock[NRP_MAX_NAME + 1];
+	bool has_clock_option; /* v6: a clock text follows every table of CPU data */
+	bool has_header_info, has_text_buffer;
+
+	struct nrp_event_format *formats; /* system, name and text are one allocation each */
+	size_t nr_formats;
+	struct nrp_cpu_stat *stats;
+	size_t nr_stats;
+
+	/* Every CPU with data of every instance. */
+	struct nrp_stream *streams;
+	size_t nr_streams;
+	uint64_t stream_bytes; /* sum of their sizes in the file */
+	uint32_t nr_buffers;
+	char data_clock[NRP_MAX_NAME + 1]; /* clock of the instances with data */
+	bool has_data_clock;
+
+	/* Merge: a heap of the streams that have an event. */
+	struct nrp_page_reader reader;
+	struct nrp_merge_entry *heap;
+	size_t nr_heap;
+	size_t nr_primed;  /* streams that were asked for their first event */
+	bool top_consumed; /* the top of the heap was handed out by the last call */
+};
+
+/* Damage at a file offset: NRP_INPUT, -EBADMSG. */
+#define nrp_damaged(file, err, offset, ...)                                                        \
+	nrp_fail(err, NRP_INPUT, -EBADMSG, (file)->path, (int64_t)(offset), NRP_REMEDY_COPY,       \
+		 __VA_ARGS__)
+
+/* Missing bytes: NRP_INPUT, -ENODATA; @need counts from the start of the file. */
+int nrp_cut_short(const struct nrp_tracefile *file, uint64_t offset, const char *what,
+		  uint64_t need, struct nrp_error *err);
+/* 0, or the error of a failed cursor; @what names the part being read. */
+int nrp_cursor_check(const struct nrp_tracefile *file, const struct nrp_cursor *c, const char *what,
+		     struct nrp_error *err);
+
+/* tracefile_v6.c, tracefile_v7.c: read all behind the page size of the file header. */
+int nrp_tracefile_read_v6(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
+int nrp_tracefile_read_v7(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
+
+/* tracefile_meta.c: the parts that both versions have. */
+int nrp_meta_header_info(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
+int nrp_meta_ftrace_formats(struct nrp_tracefile *file, struct nrp_cursor *c,
+			    struct nrp_error *err);
+int nrp_meta_event_formats(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
+/* An option other than DONE, BUFFER and the references to sections; unknown ones are skipped. */
+int nrp_meta_option(struct nrp_tracefile *file, uint16_t id, struct nrp_cursor *c,
+		    struct nrp_error *err);
+/* Name of the clock in use from "local [global] counter"; unchanged @ret if there is none. */
+void nrp_meta_clock(char ret[NRP_MAX_NAME + 1], const char *text, size_t size);
+
+/* Data of one CPU as a header describes it. */
+struct nrp_cpu_data {
+	uint32_t cpu;
+	uint32_t page_size; /* bytes */
+	uint32_t rank;      /* order of its instance: 0 for the top one */
+	uint64_t offset;    /* in the file */
+	uint64_t size;      /* bytes in the file, without the chunk count; 0: no data */
+	uint64_t limit;     /* the data ends before this file offset */
+	bool compressed;
+};
+/* Checks and adds a stream, if the CPU has data. @at: file offset of the description. */
+int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data *data, uint64_t at,
+			  struct nrp_error *err);
+/* An instance with data has this clock ("": not known); all must have the same. */
+int nrp_tracefile_data_clock(struct nrp_tracefile *file, const char *clock, uint64_t at,
+			     struct nrp_error *err);
+int nrp_tracefile_check_page_size(const struct nrp_tracefile *file, uint32_t page_size, uint64_t at,
+				  struct nrp_error *err);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The trace-file reader on files that are cut short or damaged: it must say so, with a place, and
+ * never crash, hang or read such a file as a shorter one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/tracefile.h"
+#include "tests/test_random.h"
+#include "tests/trace_sample.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIME_LIMIT 600 /* seconds for all: a reader that runs in a circle ends here */
+#define FLIPS      1000
+#define MAX_ERRORS 100000 /* damaged pages of a file */
+
+static const struct sample_kind small = {
+	.long_size = 8,
+	.page_size = 512,
+	.pages = 2,
+	.name = { "", "inst" },
+};
+
+/* What opening and reading to the end, across damaged pages, gave. */
+struct outcome {
+	int rc;               /* of the first failure, 0: none */
+	struct nrp_error err; /* of the first failure */
+	size_t nr_events;
+};
+
+static struct outcome read_all(const char *path)
+{
+	struct outcome outcome = { .err = NRP_ERROR_INIT };
+	struct nrp_tracefile *file = NULL;
+	struct nrp_raw_event event;
+	unsigned int errors = 0;
+	uint8_t sum = 0;
+	int rc;
+
+	outcome.rc = nrp_tracefile_open(&file, path, &outcome.err);
+	while (!outcome.rc || file) {
+		rc = nrp_tracefile_next(file, &event, &outcome.err); /* the first error stays */
+		if (!rc)
+			break;
+		if (rc < 0) {
+			outcome.rc = outcome.rc ? outcome.rc : rc;
+			assert_true(errors++ < MAX_ERRORS);
+			continue;
+		}
+		outcome.nr_events++;
+		sum = (uint8_t)(sum + event.data[0] + event.data[event.size - 1]);
+	}
+	nrp_tracefile_close(file);
+	return outcome;
+}
+
+/* A failure must be one of the input, with a place in it and words. */
+static void check_failure(const struct outcome *outcome, uint64_t size)
+{
+	assert_int_equal(outcome->err.status, NRP_INPUT);
+	assert_int_equal(outcome->err.code, outcome->rc);
+	assert_in_range((uint64_t)outcome->err.offset, 0, size);
+	assert_true(outcome->err.what[0] && outcome->err.file[0]);
+}
+
+/* ---- cut short --------------------------------------------------------------------------- */
+
+static void check_cut(const char *path, uint64_t size)
+{
+	struct outcome outcome;
+
+	must(!truncate(path, (off_t)size));
+	outcome = read_all(path);
+	if (!outcome.rc)
+		fail_msg("cut to %llu bytes it reads without an error", (unsigned long long)size);
+	check_failure(&outcome, size);
+}
+
+static void a_file_cut_short_by_any_number_of_bytes_is_refused(void **state)
+{
+	struct sample *sample = sample_new(&small, 1);
+	int format;
+
+	(void)state;
+	for (format = 0; format < SAMPLE_NR_FORMATS; format++) {
+		struct nrp_blob bytes = sample_bytes(sample->parts, (enum sample_format)format);
+		const char *path = sample_file(bytes.data, bytes.size);
+		uint64_t size;
+
+		assert_int_equal(read_all(path).rc, 0);
+		for (size = bytes.size - 1; size; size--)
+			check_cut(path, size);
+		free(bytes.data);
+	}
+	sample_free(sample);
+}
+
+static void the_error_of_a_cut_file_says_what_is_missing(void **state)
+{
+	struct sample *sample = sample_new(&small, 1);
+	struct nrp_blob bytes = sample_bytes(sample->parts, SAMPLE_V6);
+	const char *path = sample_file(bytes.data, bytes.size);
+	struct outcome outcome;
+	char want[128];
+
+	(void)state;
+	must(!truncate(path, (off_t)bytes.size - 1));
+	outcome = read_all(path);
+	assert_int_equal(outcome.rc, -ENODATA);
+	snprintf(want, sizeof(want), "cut short: data of a CPU needs %zu bytes, file has %zu",
+		 bytes.size, bytes.size - 1);
+	assert_string_equal(outcome.err.what, want);
+	assert_string_equal(outcome.err.remedy, "copy the file again, or record it again");
+	free(bytes.data);
+	sample_free(sample);
+}
+
+/* ---- damaged ----------------------------------------------------------------------------- */
+
+static void flip_bytes(const struct nrp_blob *bytes, uint64_t *random, unsigned int n)
+{
+	uint8_t *copy = malloc(bytes->size);
+	unsigned int i, j;
+
+	must(copy != NULL);
+	for (i = 0; i < n; i++) {
+		unsigned int flips = (unsigned int)random_range(random, 1, 3);
+		struct outcome outcome;
+		const char *path;
+
+		memcpy(copy, bytes->data, bytes->size);
+		for (j = 0; j < flips; j++) {
+			/* half of them near the start: that is where the headers are */
+			uint64_t end = random_range(random, 0, 1) ? bytes->size : bytes->size / 3;
+
+			copy[random_range(random, 0, end - 1)] ^=
+				(uint8_t)(1 << random_range(random, 0, 7));
+		}
+		path = sample_file(copy, bytes->size);
+		outcome = read_all(path);
+		if (outcome.rc)
+			assert_int_equal(outcome.err.status, NRP_INPUT);
+	}
+	free(copy);
+}
+
+static void flipped_bits_are_an_error_of_the_input_or_go_unnoticed(void **state)
+{
+	uint64_t random = random_seed("flips");
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2 * SAMPLE_NR_FORMATS; i++) {
+		struct sample_kind kind = small;
+		struct sample *sample;
+		struct nrp_blob bytes;
+
+		kind.big = i >= SAMPLE_NR_FORMATS;
+		kind.long_size = kind.big ? 4 : 8;
+		sample = sample_new(&kind, random_next(&random));
+		bytes = sample_bytes(sample->parts, (enum sample_format)(i % SAMPLE_NR_FORMATS));
+		flip_bytes(&bytes, &random, FLIPS);
+		free(bytes.data);
+		sample_free(sample);
+	}
+}
+
+/* Every byte in turn takes the values that make numbers extreme. */
+static void extreme_bytes_anywhere_are_an_error_of_the_input_or_go_unnoticed(void **state)
+{
+	static const uint8_t values[] = { 0, 1, 0x7f, 0x80, 0xff };
+	struct sample_kind kind = { .long_size = 8, .page_size = 512, .pages = 1, .name = { "i" } };
+	struct sample *sample = sample_new(&kind, 7);
+	int format;
+
+	(void)state;
+	for (format = 0; format < SAMPLE_NR_FORMATS; format++) {
+		struct nrp_blob bytes = sample_bytes(sample->parts, (enum sample_format)format);
+		const char *path = sample_file(bytes.data, bytes.size);
+		size_t i, v;
+
+		for (i = 0; i < bytes.size; i++) {
+			for (v = 0; v < sizeof(values); v++) {
+				struct outcome outcome;
+
+				sample_patch(i, values[v]);
+				outcome = read_all(path);
+				if (outcome.rc)
+					assert_int_equal(outcome.err.status, NRP_INPUT);
+			}
+			sample_patch(i, bytes.data[i]);
+		}
+		free(bytes.data);
+	}
+	sample_free(sample);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_cut_short_by_any_number_of_bytes_is_refused),
+		cmocka_unit_test(the_error_of_a_cut_file_says_what_is_missing),
+		cmocka_unit_test(flipped_bits_are_an_error_of_the_input_or_go_unnoticed),
+		cmocka_unit_test(extreme_bytes_anywhere_are_an_error_of_the_input_or_go_unnoticed),
+	};
+
+	alarm(TIME_LIMIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
