@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/events.h"
+
+#include <event-parse.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct event_spec {
+	const char *system;
+	const char *name;
+	const char *fields; /* "page, page_flags, .." */
+};
+
+static const struct event_spec specs[NRP_NR_EVENTS] = {
+#define EVENT_SPEC(NAME, system, name, ...) [NRP_EV_##NAME] = { #system, name, #__VA_ARGS__ },
+	NRP_EVENTS(EVENT_SPEC)
+#undef EVENT_SPEC
+};
+
+const char *nrp_event_name(enum nrp_event event)
+{
+	return event > NRP_EV_OTHER && event < NRP_NR_EVENTS ? specs[event].name : "other";
+}
+
+static enum nrp_event find_event(const char *system, const char *name)
+{
+	for (int i = NRP_EV_OTHER + 1; i < NRP_NR_EVENTS; i++)
+		if (!strcmp(specs[i].system, system) && !strcmp(specs[i].name, name))
+			return (enum nrp_event)i;
+	return NRP_EV_OTHER;
+}
+
+static void resolve(struct nrp_field *ret, const struct tep_format_field *field)
+{
+	if (!field || field->offset < 0 || field->size <= 0 || field->offset > UINT16_MAX ||
+	    field->size > UINT16_MAX)
+		return;
+	ret->offset = (uint16_t)field->offset;
+	ret->size = (uint16_t)field->size;
+	ret->is_signed = field->flags & TEP_FIELD_IS_SIGNED;
+	ret->is_dynamic = field->flags & TEP_FIELD_IS_DYNAMIC;
+}
+
+/* Walks a "a, b, c" list; each call copies the next name. */
+static bool next_name(const char **list, char *name, size_t size)
+{
+	size_t n;
+
+	*list += strspn(*list, ", \t\n\\");
+	n = strcspn(*list, ", \t\n\\");
+	if (!n || n >= size)
+		return false;
+	memcpy(name, *list, n);
+	name[n] = '\0';
+	*list += n;
+	return true;
+}
+
+static void resolve_fields(struct nrp_event_desc *desc, struct tep_event *event)
+{
+	const char *list = specs[desc->event].fields;
+	char name[64];
+
+	for (int i = 0; i < NRP_MAX_EVENT_FIELDS && next_name(&list, name, sizeof(name)); i++)
+		resolve(&desc->field[i], tep_find_field(event, name));
+}
+
+/* filter_begin of kernels without array arguments: f0, f1, .. of 8 bytes each, side by side. */
+static uint16_t count_weight_fields(struct tep_event *event)
+{
+	const struct tep_format_field *first = tep_find_field(event, "f0");
+	uint16_t n = 0;
+
+	for (; n < 4 * NRP_MAX_NODES; n++) {
+		char name[16];
+		const struct tep_format_field *field;
+
+		snprintf(name, sizeof(name), "f%u", n);
+		field = tep_find_field(event, name);
+		if (!field || field->size != 8 || field->offset != first->offset + 8 * n)
+			break;
+	}
+	return n;
+}
+
+static uint8_t skip_reason_by_name(const char *name, size_t length)
+{
+	static const struct {
+		const char *name;
+		uint8_t reason;
+	} known[] = {
+		{ "unsuitable", NRP_SKIP_UNSUITABLE },
+		{ "shared_ro", NRP_SKIP_SHARED_RO },
+		{ "inaccessible", NRP_SKIP_INACCESSIBLE },
+		{ "scan_delay", NRP_SKIP_SCAN_DELAY },
+		{ "pid_inactive", NRP_SKIP_PID_INACTIVE },
+		{ "ignore_pid_inactive", NRP_SKIP_IGNORE_PID },
+		{ "seq_completed", NRP_SKIP_SEQ_COMPLETED },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strlen(known[i].name) == length && !memcmp(known[i].name, name, length))
+			return known[i].reason;
+	return NRP_SKIP_UNKNOWN;
+}
+
+/* The enum grew commit by commit: the numbers mean what the format's own text says. */
+static void parse_skip_reasons(struct nrp_catalogue *cat, const char *format)
+{
+	const char *p = strstr(format, "__print_symbolic(");
+
+	memset(cat->skip_reason, NRP_SKIP_UNKNOWN, sizeof(cat->skip_reason));
+	while (p && (p = strchr(p, '{'))) {
+		unsigned long number;
+		const char *open, *close;
+		char *end;
+
+		number = strtoul(p + 1, &end, 0);
+		open = strchr(end, '"');
+		close = open ? strchr(open + 1, '"') : NULL;
+		if (!close)
+			break;
+		if (number < sizeof(cat->skip_reason))
+			cat->skip_reason[number] =
+				skip_reason_by_name(open + 1, (size_t)(close - open - 1));
+		p = close;
+	}
+}
+
+/* 0, or -1 if the kernel's text does not parse. */
+static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
+		      const struct nrp_event_format *format, enum nrp_event event)
+{
+	struct nrp_event_desc *desc = &cat->desc[event];
+	struct tep_event *parsed;
+
+	/* A print format it cannot parse is no matter: only the fields count. */
+	tep_parse_event(tep, format->text, (unsigned long)format->size, format->system);
+	parsed = tep_find_event_by_name(tep, format->system, format->name);
+	if (!parsed)
+		return -1;
+	desc->event = event;
+	resolve_fields(desc, parsed);
+	cat->present[event] = true;
+	cat->by_id[format->id] = desc;
+	if (!cat->common_pid.size)
+		resolve(&cat->common_pid, tep_find_common_field(parsed, "common_pid"));
+	if (event == NRP_EV_FILTER_BEGIN && tep_find_field(parsed, "f0"))
+		cat->weight_fields = count_weight_fields(parsed);
+	if (event == NRP_EV_SKIP_VMA)
+		parse_skip_reasons(cat, format->text);
+	return 0;
+}
+
+int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *file,
+		      struct nrp_error *err)
+{
+	struct nrp_catalogue *cat = calloc(1, sizeof(*cat));
+	struct tep_handle *tep = tep_alloc();
+	int r = 0;
+
+	if (!cat || !tep) {
+		r = nrp_fail_nomem(err);
+		goto out;
+	}
+	/* Its complaints about a bad format go nowhere: we report the format ourselves. */
+	tep_set_loglevel(TEP_LOG_NONE);
+	tep_set_file_bigendian(tep, nrp_tracefile_swapped(file) != (__BYTE_ORDER__ ==
+								   __ORDER_BIG_ENDIAN__)
+					    ? TEP_BIG_ENDIAN
+					    : TEP_LITTLE_ENDIAN);
+	tep_set_long_size(tep, nrp_tracefile_long_size(file));
+	cat->swap = nrp_tracefile_swapped(file);
+	for (size_t i = 0; i < nrp_tracefile_nr_formats(file); i++) {
+		const struct nrp_event_format *format = nrp_tracefile_format(file, i);
+		enum nrp_event event = find_event(format->system, format->name);
+
+		if (event == NRP_EV_OTHER)
+			continue;
+		if (format->id < 0 || format->id >= NRP_MAX_EVENT_IDS ||
+		    add_format(cat, tep, format, event) < 0) {
+			r = nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_tracefile_path(file), -1,
+				     "the file's headers are damaged; copy or record it again",
+				     "event format %s:%s does not parse", format->system,
+				     format->name);
+			goto out;
+		}
+	}
+out:
+	tep_free(tep);
+	if (r < 0) {
+		free(cat);
+		return r;
+	}
+	*ret = cat;
+	return 0;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/facts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_SIDE_FILE (16 << 20) /* bytes; a /proc/vmstat is 4 KB, a 1024-node facts file 5 MB */
+#define MAX_LINE 65536
+
+char *nrp_side_file(const char *path, const char *ending)
+{
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(slash ? slash : path, '.');
+	size_t stem = dot ? (size_t)(dot - path) : strlen(path);
+	char *side = malloc(stem + strlen(ending) + 1);
+
+	if (side) {
+		memcpy(side, path, stem);
+		strcpy(side + stem, ending);
+	}
+	return side;
+}
+
+/* Opens a regular text file of bearable size. */
+static int open_side(FILE **ret, const char *path, struct nrp_error *err)
+{
+	FILE *f = fopen(path, "re");
+	struct stat st;
+
+	if (!f || fstat(fileno(f), &st) < 0) {
+		int code = -errno;
+
+		if (f)
+			fclose(f);
+		return nrp_fail(err, NRP_INPUT, code, path, -1, "name a readable file", "%s",
+				strerror(-code));
+	}
+	if (S_ISDIR(st.st_mode) || st.st_size > MAX_SIDE_FILE) {
+		fclose(f);
+		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1, "name the capture's own side file",
+				S_ISDIR(st.st_mode) ? "is a directory" : "is larger than 16 MiB");
+	}
+	*ret = f;
+	return 0;
+}
+
+struct facts_reader {
+	const char *path;
+	struct nrp_host_facts *facts;
+	struct nrp_store *store;
+	int64_t capture_id;
+	char section[64];
+	int64_t offset; /* of the current line */
+	struct nrp_error *err;
+};
+
+static int setting(struct facts_reader *r, const char *name, const char *value)
+{
+	if (!r->store)
+		return 0;
+	return nrp_store_put_setting(r->store, r->capture_id, name, value, r->err);
+}
+
+static int bad_line(struct facts_reader *r, const char *what)
+{
+	return nrp_fail(r->err, NRP_INPUT, -EBADMSG, r->path, r->offset,
+			"correct the line, or import without the facts file", "%s", what);
+}
+
+static int set_cpu(struct facts_reader *r, unsigned long cpu, int nid)
+{
+	struct nrp_host_facts *f = r->facts;
+
+	if (cpu >= NRP_MAX_CPUS)
+		return bad_line(r, "CPU number too large");
+	if ((int)cpu >= f->nr_cpus) {
+		int16_t *grown = reallocarray(f->cpu_nid, cpu + 1, sizeof(*grown));
+
+		if (!grown)
+			return nrp_fail_nomem(r->err);
+		for (int i = f->nr_cpus; i <= (int)cpu; i++)
+			grown[i] = -1;
+		f->cpu_nid = grown;
+		f->nr_cpus = (int)cpu + 1;
+	}
+	f->cpu_nid[cpu] = (int16_t)nid;
+	return 0;
+}
+
+/* "0-1,4": the CPUs of a node; empty for a node without CPUs. */
+static int parse_cpu_list(struct facts_reader *r, const char *p, int nid)
+{
+	while (isdigit((unsigned char)*p)) {
+		char *end;
+		unsigned long from = strtoul(p, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		if (to < from || to >= NRP_MAX_CPUS)
+			return bad_line(r, "bad CPU list");
+		for (unsigned long cpu = from; cpu <= to; cpu++) {
+			int ret = set_cpu(r, cpu, nid);
+
+			if (ret < 0)
+				return ret;
+		}
+		p = *end == ',' ? end + 1 : end;
+	}
+	return 0;
+}
+
+/* "0 cpus=0-1 distance=10,20 memkb=1546548" */
+static int node_line(struct facts_reader *r, const char *line)
+{
+	struct nrp_host_facts *f = r->facts;
+	const char *cpus = strstr(line, "cpus="), *memkb = strstr(line, "memkb=");
+	char *end;
+	unsigned long nid = strtoul(line, &end, 10);
+
+	if (end == line || nid >= NRP_MAX_NODES)
+		return bad_line(r, "bad node number");
+	if ((int)nid >= f->nr_nodes) {
+		int64_t *grown = reallocarray(f->node_memkb, nid + 1, sizeof(*grown));
+
+		if (!grown)
+			return nrp_fail_nomem(r->err);
+		for (int i = f->nr_nodes; i <= (int)nid; i++)
+			grown[i] = -1;
+		f->node_memkb = grown;
+		f->nr_nodes = (int)nid + 1;
+	}
+	if (memkb)
+		f->node_memkb[nid] = strtoll(memkb + 6, NULL, 10);
+	if (cpus) {
+		int ret = parse_cpu_list(r, cpus + 5, (int)nid);
+
+		if (ret < 0)
+			return ret;
+	}
+	char name[32];
+
+	snprintf(name, sizeof(name), "node%lu", nid);
+	return setting(r, name, end + strspn(end, " \t"));
+}
+
+/* The tunables that later stages use; "/proc/sys/kernel/numa_balancing 1". */
+static void known_sysctl(struct nrp_host_facts *f, const char *path, int64_t value)
+{
+	const char *base = strrchr(path, '/');
+	const struct {
+		const char *proc, *debugfs;
+		int64_t *to;
+	} known[] = {
+		{ "numa_balancing", NULL, &f->balancing },
+		{ "numa_balancing_scan_delay_ms", "scan_delay_ms", &f->scan_delay_ms },
+		{ "numa_balancing_scan_period_min_ms", "scan_period_min_ms",
+		  &f->scan_period_min_ms },
+		{ "numa_balancing_scan_period_max_ms", "scan_period_max_ms",
+		  &f->scan_period_max_ms },
+		{ "numa_balancing_scan_size_mb", "scan_size_mb", &f->scan_size_mb },
+	};
+
+	base = base ? base + 1 : path;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(base, known[i].proc) ||
+		    (known[i].debugfs && !strcmp(base, known[i].debugfs)))
+			*known[i].to = value;
+}
+
+static int facts_line(struct facts_reader *r, char *line)
+{
+	struct nrp_host_facts *f = r->facts;
+	char *value;
+
+	if (!strcmp(r->section, "uname")) {
+		snprintf(f->kernel, sizeof(f->kernel), "%.*s", (int)sizeof(f->kernel) - 1, line);
+		return 0;
+	}
+	if (!strcmp(r->section, "nodes"))
+		return node_line(r, line);
+	if (!strcmp(r->section, "cmdline"))
+		return setting(r, "cmdline", line);
+	value = strpbrk(line, " \t");
+	if (!strcmp(r->section, "sysctl") && value) {
+		*value = '\0';
+		value += 1 + strspn(value + 1, " \t");
+		known_sysctl(f, line, strtoll(value, NULL, 10));
+		return setting(r, line, value);
+	}
+	if (!strncmp(line, "Hugepagesize:", 13) && f->page_size > 0) {
+		int64_t kb = strtoll(line + 13, NULL, 10);
+
+		if (kb > 0 && kb <= INT64_C(1) << 30)
+			f->huge_pages = kb * 1024 / f->page_size;
+	}
+	if (value && value > line && value[-1] == ':') {
+		value[-1] = '\0';
+		return setting(r, line, value + strspn(value, " \t"));
+	}
+	return setting(r, r->section, line);
+}
+
+int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
+		   int64_t capture_id, struct nrp_error *err)
+{
+	struct facts_reader r = { .path = path, .facts = facts, .store = store,
+				  .capture_id = capture_id, .err = err };
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+	FILE *f;
+	int ret = open_side(&f, path, err);
+
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (n = getline(&line, &size, f)) >= 0) {
+		if (n > MAX_LINE || memchr(line, '\0', (size_t)n)) {
+			ret = bad_line(&r, "not a facts file");
+			break;
+		}
+		line[strcspn(line, "\r\n")] = '\0';
+		if (line[0] == '[' && line[strlen(line) - 1] == ']' && !strchr(line, ' '))
+			snprintf(r.section, sizeof(r.section), "%.*s", (int)strlen(line) - 2,
+				 line + 1);
+		else if (line[0])
+			ret = facts_line(&r, line);
+		r.offset += n;
+	}
+	free(line);
+	fclose(f);
+	return ret;
+}
+
+int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
+		    struct nrp_error *err)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+	FILE *f;
+	int64_t offset = 0;
+	int ret = open_side(&f, path, err);
+
+	if (ret < 0)
+		return ret;
+	while (ret == 0 && (n = getline(&line, &size, f)) >= 0) {
+		size_t name = strcspn(line, " \t");
+		char *end;
+		int64_t value;
+
+		errno = 0;
+		value = line[name] == ' ' || line[name] == '\t' ? strtoll(line + name, &end, 10) : 0;
+		if (!name || (line[name] != ' ' && line[name] != '\t') || end == line + name ||
+		    errno || name > 200) {
+			ret = nrp_fail(err, NRP_INPUT, -EBADMSG, path, offset,
+				       "give the unchanged text of /proc/vmstat",
+				       "not a \"name value\" line");
+			break;
+		}
+		line[name] = '\0';
+		ret = nrp_store_put_counter(store, capture_id, line, snapshot, value, err);
+		offset += n;
+	}
+	free(line);
+	fclose(f);
+	return ret;
+}

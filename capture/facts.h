@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Side files of a capture: host facts (X.facts) and /proc/vmstat before and after (X.vmstat0/1). */
+#ifndef NRP_FACTS_H
+#define NRP_FACTS_H
+
+#include "numareplay/store.h"
+
+/*
+ * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections and keys are
+ * kept as settings. Fills @facts and, if @store is given, table host_setting.
+ */
+int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
+		   int64_t capture_id, struct nrp_error *err);
+
+/* Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1 after. */
+int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
+		    struct nrp_error *err);
+
+/* Path of a side file: @path without its ending, plus @ending; malloc'd, NULL: out of memory. */
+char *nrp_side_file(const char *path, const char *ending);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/import.h"
+#include "capture/calibrate.h"
+#include "capture/facts.h"
+#include "capture/join_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PROGRESS_EVENTS 262144
+
+struct import {
+	const struct nrp_import_options *opt;
+	struct nrp_store *store;
+	struct nrp_tracefile *file;
+	struct nrp_catalogue *cat;
+	struct nrp_capture *cap;
+	struct nrp_error *err;
+};
+
+static void name_capture(struct import *im)
+{
+	const char *slash = strrchr(im->opt->path, '/');
+	const char *base = slash ? slash + 1 : im->opt->path;
+	const char *dot = strrchr(base, '.');
+	int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
+
+	if (im->opt->name)
+		snprintf(im->cap->name, sizeof(im->cap->name), "%s", im->opt->name);
+	else
+		snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", length, base);
+	snprintf(im->cap->source, sizeof(im->cap->source), "trace.dat");
+}
+
+static int refuse_or_replace(struct import *im, int64_t id, const char *why)
+{
+	if (!id)
+		return 0;
+	if (!im->opt->force)
+		return nrp_fail(im->err, NRP_USAGE, -EEXIST, im->opt->path, -1,
+				"--force replaces it; --name gives it another name", "%s", why);
+	return nrp_store_delete_capture(im->store, id, im->err);
+}
+
+static int check_duplicates(struct import *im)
+{
+	int64_t id = 0;
+	int r = nrp_tracefile_hash(im->file, im->cap->hash, im->err);
+
+	if (r == 0)
+		r = nrp_store_capture_by_hash(im->store, im->cap->hash, &id, im->err);
+	if (r == 0)
+		r = refuse_or_replace(im, id, "this capture is in the database already");
+	id = 0;
+	if (r == 0)
+		r = nrp_store_capture_by_name(im->store, im->cap->name, &id, im->err);
+	if (r == 0)
+		r = refuse_or_replace(im, id, "the database has another capture of this name");
+	return r;
+}
+
+/* What the event formats and headers say. */
+static void header_facts(struct import *im)
+{
+	struct nrp_host_facts *f = &im->cap->facts;
+	const bool *present = im->cat->present;
+
+	snprintf(f->kernel, sizeof(f->kernel), "%s", nrp_tracefile_uname(im->file));
+	snprintf(f->clock, sizeof(f->clock), "%s", nrp_tracefile_clock(im->file));
+	f->page_size = nrp_tracefile_page_size(im->file);
+	f->has_ratelimit_event = present[NRP_EV_RATELIMIT];
+	f->has_prepare_step = present[NRP_EV_PREPARE_BEGIN];
+	f->has_thp_function = present[NRP_EV_THP_BEGIN];
+	f->has_task_fault = present[NRP_EV_TASK_FAULT];
+	f->has_fault_probe = present[NRP_EV_FAULT_BEGIN];
+}
+
+/* Side file @given, or X@ending if that exists; *ret NULL if there is none. malloc'd. */
+static int side_path(struct import *im, const char *given, const char *ending, char **ret)
+{
+	char *path = given ? strdup(given) : nrp_side_file(im->opt->path, ending);
+
+	if (!path)
+		return nrp_fail_nomem(im->err);
+	if (!given && access(path, F_OK) != 0) {
+		free(path);
+		path = NULL;
+	}
+	*ret = path;
+	return 0;
+}
+
+static int store_probes(struct import *im)
+{
+	const char *names[NRP_NR_EVENTS];
+	size_t n = 0;
+
+	for (int i = NRP_EV_OTHER + 1; i < NRP_NR_EVENTS; i++)
+		if (im->cat->present[i])
+			names[n++] = nrp_event_name((enum nrp_event)i);
+	return nrp_store_put_probes(im->store, im->cap->id, names, n, im->err);
+}
+
+static int read_facts(struct import *im)
+{
+	char *path = NULL;
+	int r = side_path(im, im->opt->facts, ".facts", &path);
+
+	if (r == 0 && path)
+		r = nrp_facts_read(path, &im->cap->facts, im->store, im->cap->id, im->err);
+	free(path);
+	return r;
+}
+
+static int read_counters(struct import *im)
+{
+	char *path[2] = { NULL, NULL };
+	int r = side_path(im, im->opt->vmstat[0], ".vmstat0", &path[0]);
+
+	if (r == 0)
+		r = side_path(im, im->opt->vmstat[1], ".vmstat1", &path[1]);
+	for (int i = 0; r == 0 && path[0] && path[1] && i < 2; i++)
+		r = nrp_vmstat_read(path[i], i, im->store, im->cap->id, im->err);
+	free(path[0]);
+	free(path[1]);
+	return r;
+}
+
+static int calibrate(struct import *im)
+{
+	struct nrp_calibration *cal;
+	struct nrp_raw_event raw;
+	int r = nrp_calibration_new(&cal, im->cat, im->cap->facts.nr_nodes == 0, im->err);
+
+	if (r < 0)
+		return r;
+	r = nrp_tracefile_rewind(im->file, im->err);
+	while (r == 0 && !nrp_calibration_settled(cal)) {
+		r = nrp_tracefile_next(im->file, &raw, im->err);
+		if (r <= 0)
+			break;
+		r = nrp_calibration_event(cal, &raw);
+		if (r < 0)
+			nrp_fail_nomem(im->err);
+	}
+	if (r == 0)
+		r = nrp_calibration_finish(cal, &im->cap->facts, im->err);
+	nrp_calibration_free(cal);
+	return r;
+}
+
+/* Overruns that the ring buffer counted but no sub-buffer marks (lost at the very start or end). */
+static int stats_losses(struct import *im, struct nrp_writer *writer,
+			struct nrp_join_stats *stats)
+{
+	uint64_t counted = 0;
+
+	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++) {
+		const struct nrp_cpu_stat *s = nrp_tracefile_cpu_stat(im->file, i);
+
+		counted += (uint64_t)(s->overrun > 0 ? s->overrun : 0) +
+			   (uint64_t)(s->dropped > 0 ? s->dropped : 0) +
+			   (uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0);
+	}
+	if (counted <= stats->lost_events || stats->loss_gaps)
+		return 0;
+	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++) {
+		const struct nrp_cpu_stat *s = nrp_tracefile_cpu_stat(im->file, i);
+		struct nrp_loss l;
+		int r;
+
+		if (s->overrun <= 0 && s->dropped <= 0 && s->commit_overrun <= 0)
+			continue;
+		NRP_ROW_INIT(&l);
+		NRP_SET(&l, loss, time, 0);
+		NRP_SET(&l, loss, cpu, s->cpu);
+		NRP_SET(&l, loss, count,
+			(uint64_t)(s->overrun > 0 ? s->overrun : 0) +
+				(uint64_t)(s->dropped > 0 ? s->dropped : 0) +
+				(uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0));
+		NRP_SET(&l, loss, cause, NRP_LOSS_STATS);
+		r = nrp_writer_append(writer, NRP_LOSS, &l, im->err);
+		if (r < 0)
+			return r;
+	}
+	stats->lost_events = counted;
+	return 0;
+}
+
+static int read_events(struct import *im, struct nrp_joiner *joiner)
+{
+	struct nrp_raw_event raw;
+	uint64_t n = 0;
+	int r = nrp_tracefile_rewind(im->file, im->err);
+
+	while (r == 0) {
+		r = nrp_tracefile_next(im->file, &raw, im->err);
+		if (r <= 0)
+			return r;
+		r = nrp_joiner_event(joiner, &raw, im->err);
+		if (++n % PROGRESS_EVENTS == 0 && im->opt->progress)
+			im->opt->progress(im->opt->context, n);
+	}
+	return r;
+}
+
+static int join(struct import *im, struct nrp_join_stats *ret_stats)
+{
+	struct nrp_writer *writer = NULL;
+	struct nrp_joiner *joiner = NULL;
+	struct nrp_join_stats stats;
+	int r = nrp_writer_new(&writer, im->store, im->cap->id, im->err);
+
+	if (r == 0)
+		r = nrp_joiner_new(&joiner, im->cat, &im->cap->facts, im->store, writer,
+				   im->cap->id, im->err);
+	if (r == 0)
+		r = read_events(im, joiner);
+	if (r == 0)
+		r = nrp_joiner_finish(joiner, im->err);
+	if (r == 0) {
+		stats = *nrp_joiner_stats(joiner);
+		r = stats_losses(im, writer, &stats);
+	}
+	if (r == 0)
+		r = nrp_writer_flush(writer, im->err);
+	if (r == 0) {
+		im->cap->events = stats.events;
+		im->cap->other_events = stats.other;
+		im->cap->unjoined_events = stats.unjoined;
+		im->cap->first_time = stats.first_time;
+		im->cap->last_time = stats.last_time;
+		im->cap->lost_events = stats.lost_events;
+		im->cap->loss_gaps = stats.loss_gaps;
+		*ret_stats = stats;
+	}
+	nrp_joiner_free(joiner);
+	nrp_writer_free(writer);
+	return r;
+}
+
+int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
+		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,
+		     struct nrp_error *err)
+{
+	struct import im = { .opt = options, .store = store, .cap = ret, .err = err };
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	nrp_host_facts_init(&ret->facts);
+	ret->probe_misses = -1; /* trace-cmd files do not carry kprobe_profile */
+	r = nrp_tracefile_open(&im.file, options->path, err);
+	if (r == 0)
+		r = nrp_catalogue_new(&im.cat, im.file, err);
+	if (r == 0) {
+		name_capture(&im);
+		header_facts(&im);
+		r = check_duplicates(&im);
+	}
+	if (r == 0)
+		r = nrp_store_add_capture(store, ret, err);
+	if (r == 0)
+		r = store_probes(&im);
+	if (r == 0)
+		r = read_facts(&im);
+	if (r == 0)
+		r = read_counters(&im);
+	if (r == 0)
+		r = calibrate(&im);
+	if (r == 0)
+		r = join(&im, ret_stats);
+	if (r == 0)
+		r = nrp_store_update_capture(store, ret, err);
+	free(im.cat);
+	nrp_tracefile_close(im.file);
+	if (r < 0)
+		nrp_capture_clear(ret);
+	return r;
+}
