@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One comparison: two lanes over one capture. */
+#ifndef NRP_REPLAY_H
+#define NRP_REPLAY_H
+
+#include "replay/ratelimit_lane.h"
+#include "replay/registry.h"
+#include "replay/verify.h"
+#include "replay/worlds.h"
+
+/* Worlds of one lane; their spread is the lane's interval. */
+#define NRP_LOW_WORLDS 6 /* pessimistic worlds, by what the first window had left */
+enum {
+	NRP_WORLD_CENTRAL,
+	NRP_WORLD_HIGH,
+	NRP_WORLD_LOW,
+	NRP_WORLDS_PER_LANE = NRP_WORLD_LOW + NRP_LOW_WORLDS
+};
+
+struct nrp_replay_lane {
+	struct nrp_lane_spec spec;
+	int8_t variant[NRP_NR_FAMILIES]; /* resolved; NRP_HOST_VARIANT: the host's, not known by name */
+	bool off;
+	bool observed; /* the host itself ran this lane: what was recorded is what it did */
+	struct nrp_ratelimit_lane e0;	/* every recorded attempt judged where it was */
+	struct nrp_world_result world[NRP_WORLDS_PER_LANE]; /* unless observed */
+};
+
+/* What the capture itself counts. */
+struct nrp_replay_observed {
+	uint64_t hint_faults, hint_fault_pages, remote_faults;
+	uint64_t moves, moved_pages;
+	uint64_t attempts, attempt_pages; /* at the limiter's place */
+	uint64_t refused;		  /* by the host's own limiter: known or taken so */
+	uint64_t scan_passes, scan_ranges, armed_pages;
+	uint64_t passes_min, passes_max; /* at the longest and the shortest scan period */
+	uint64_t migration_waits, migration_wait_ns;
+	bool has_migration_waits; /* migration_entry_wait was probed */
+	uint64_t period_min_ms, period_max_ms; /* bounds of the scan period */
+	uint64_t duration_ns;
+};
+
+struct nrp_replay {
+	struct nrp_replay_lane lane[2]; /* old, new */
+	struct nrp_verify_check filter, ratelimit; /* the host's own */
+	bool has_ratelimit_check;
+	struct nrp_replay_observed observed;
+	struct nrp_worlds_totals totals;
+	struct nrp_attempts attempts;
+	bool differs[NRP_NR_FAMILIES];	/* the lanes differ in this family */
+	bool off_differs;
+	bool alike[2]; /* the lane's migrate.filter is another variant that decides as the host's */
+	bool identical;		/* neither limiter can refuse anything on this capture */
+	uint64_t max_pages_in_window; /* in I+1 ticks, to one node */
+	uint64_t max_pages_two_windows;
+	uint64_t window_ticks;	/* I+1 */
+	uint64_t quota;		/* the smaller of the limiting lanes' */
+	bool lossy;		/* events were lost */
+	uint64_t hz;
+};
+
+/*
+ * Replays @old_spec and @new_spec on a capture whose own policy is @verify's. clear() frees.
+ * NRP_INPUT if the capture has no hinting faults or no ticks.
+ */
+int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
+		   const struct nrp_capture *capture, const struct nrp_verify *verify,
+		   const struct nrp_lane_spec *old_spec, const struct nrp_lane_spec *new_spec,
+		   struct nrp_error *err);
+void nrp_replay_clear(struct nrp_replay *replay);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/verify.h"
+#include "replay/pages.h"
+#include "replay/verify_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void nrp_verify_note(struct nrp_verify *v, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (v->nr_notes == NRP_MAX_VERIFY_NOTES)
+		return;
+	v->note[v->nr_notes].code = code;
+	va_start(ap, fmt);
+	vsnprintf(v->note[v->nr_notes].text, sizeof(v->note[0].text), fmt, ap);
+	va_end(ap);
+	v->nr_notes++;
+}
+
+/* ---- one pass over the hint faults ---------------------------------------------------------- */
+
+struct fault_pass {
+	struct nrp_verify *v;
+	const struct nrp_host_facts *facts;
+	struct nrp_filter_check *filter;
+	struct nrp_trace_counts counts;
+	struct nrp_pages *pages; /* payload: number of faults */
+	struct nrp_pages *mms;	 /* payload: number of faults, page 0 */
+};
+
+static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
+{
+	uint64_t size = p->facts->page_size > 0 ? (uint64_t)p->facts->page_size : 4096;
+	uint32_t pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	uint64_t *seen;
+
+	nrp_filter_check_fault(p->filter, f);
+	nrp_count_fault(&p->counts, f, p->facts);
+	p->v->unreported_faults += NRP_NULL(f, hint_fault, tnf_flags);
+	p->v->without_last_cpupid += NRP_NULL(f, hint_fault, last_cpupid);
+	if (NRP_NULL(f, hint_fault, mm))
+		return 0;
+	seen = nrp_pages_get(p->pages, f->mm, nrp_page_of(f->addr, size, pages));
+	if (!seen)
+		return -ENOMEM;
+	if (*seen < 3) {
+		p->v->pages_seen[*seen]++;
+		if (*seen)
+			p->v->pages_seen[*seen - 1]--;
+		++*seen;
+	}
+	seen = nrp_pages_get(p->mms, f->mm, 0);
+	if (!seen)
+		return -ENOMEM;
+	++*seen;
+	return 0;
+}
+
+static int pass_faults(struct fault_pass *p, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_cursor *cursor = NULL;
+	const void *row;
+	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_HINT_FAULT, ~UINT64_C(0), err);
+
+	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
+		r = see_fault(p, row);
+		if (r < 0)
+			nrp_fail_nomem(err);
+	}
+	nrp_cursor_close(cursor);
+	return r;
+}
+
+/* ---- scan passes per address space ------------------------------------------------------------ */
+
+struct mm_scan {
+	uint64_t seen;
+	int64_t last_seq;
+	uint64_t increments; /* full traversals finished */
+};
+
+static int count_passes(struct fault_pass *p, struct nrp_store *store,
+			const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_pages *scans = nrp_pages_new(sizeof(struct mm_scan));
+	struct nrp_cursor *cursor = NULL;
+	double weighted = 0, weight = 0;
+	uint64_t mm, page;
+	size_t position = 0;
+	const struct mm_scan *scan;
+	const void *row;
+	int r = scans ? 0 : nrp_fail_nomem(err);
+
+	if (r == 0)
+		r = nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_PASS,
+				    NRP_BIT(scan_pass, time) | NRP_BIT(scan_pass, mm) |
+					    NRP_BIT(scan_pass, mm_scan_seq),
+				    err);
+	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
+		const struct nrp_scan_pass *s = row;
+		struct mm_scan *m = nrp_pages_get(scans, s->mm, 0);
+
+		r = 0;
+		if (!m) {
+			r = nrp_fail_nomem(err);
+		} else if (!NRP_NULL(s, scan_pass, mm_scan_seq)) {
+			/* A fork or the first thread sets the sequence back to 0. */
+			if (m->seen && s->mm_scan_seq > m->last_seq)
+				m->increments += (uint64_t)(s->mm_scan_seq - m->last_seq);
+			m->seen = 1;
+			m->last_seq = s->mm_scan_seq;
+		}
+	}
+	nrp_cursor_close(cursor);
+	while (r == 0 && (scan = nrp_pages_next(scans, &position, &mm, &page))) {
+		const uint64_t *faults = nrp_pages_get(p->mms, mm, 0);
+
+		if (!faults) {
+			r = nrp_fail_nomem(err);
+			break;
+		}
+		weighted += (double)scan->increments * (double)*faults;
+		weight += (double)*faults;
+	}
+	p->v->passes = weight > 0 ? weighted / weight : 0;
+	nrp_pages_free(scans);
+	return r;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void conclude(struct nrp_verify *v)
+{
+	bool evidence = false, disagree = false;
+
+	for (size_t i = 0; i < v->nr_checks; i++) {
+		const struct nrp_verify_check *c = &v->check[i];
+
+		evidence |= c->variant[c->chosen].agree + c->variant[c->chosen].disagree > 0;
+		disagree |= c->variant[c->chosen].disagree > 0;
+	}
+	for (size_t i = 0; i < v->nr_counters; i++) {
+		evidence |= v->counter[i].vmstat != 0 || v->counter[i].trace != 0;
+		disagree |= !v->counter[i].ok;
+	}
+	v->verdict = disagree ? NRP_DISAGREES : evidence ? NRP_AGREES : NRP_NO_EVIDENCE;
+}
+
+static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
+{
+	const struct nrp_host_facts *f = &capture->facts;
+
+	if (!f->has_fault_probe)
+		nrp_verify_note(v, "no_fault_probe",
+				"mpol_misplaced was not probed: no record of single hint faults "
+				"(capture with the probe set for tier 3)");
+	if (capture->lost_events || capture->loss_gaps)
+		nrp_verify_note(v, "lost_events",
+				"%llu events lost and %lld gaps of unknown size: counts are too low",
+				(unsigned long long)capture->lost_events,
+				(long long)capture->loss_gaps);
+	if (f->topology_inferred)
+		nrp_verify_note(v, "topology_inferred",
+				"no facts file: the node of each CPU is inferred from the events");
+	if (v->without_last_cpupid)
+		nrp_verify_note(v, "cpupid_not_calibrated",
+				"the place of last_cpupid in page flags is not certain: %llu faults "
+				"without task_numa_fault have none",
+				(unsigned long long)v->without_last_cpupid);
+	if (v->unreported_faults)
+		nrp_verify_note(v, "unreported_faults",
+				"%llu faults never reached task_numa_fault (the PTE changed "
+				"meanwhile, or the capture ended); their last_cpupid comes from page "
+				"flags",
+				(unsigned long long)v->unreported_faults);
+	if (v->passes < 2 && v->hint_faults)
+		nrp_verify_note(v, "coverage_below_two_passes",
+				"%.1f full scan passes per address space: page histories are short",
+				v->passes);
+	for (size_t i = 0; i < v->nr_checks; i++)
+		if (v->check[i].races)
+			nrp_verify_note(v, "races",
+					"%s: %llu answers are races at a window boundary, which "
+					"serial replay cannot order",
+					v->check[i].family,
+					(unsigned long long)v->check[i].races);
+}
+
+static int verify_limiter(struct nrp_verify *v, struct nrp_store *store,
+			  const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_attempts attempts = { 0 };
+	struct nrp_error ticks = NRP_ERROR_INIT;
+	int r = nrp_attempts_load(&attempts, store, capture, &ticks);
+
+	if (r == -ENODATA) {
+		nrp_verify_note(v, "no_ticks", "%s: migrate.ratelimit is not checked", ticks.what);
+		return 0;
+	}
+	if (r < 0) {
+		if (err)
+			*err = ticks;
+		return r;
+	}
+	r = nrp_verify_ratelimit(&v->check[v->nr_checks], &attempts, &capture->facts, err);
+	if (r == 0)
+		v->nr_checks++;
+	nrp_attempts_clear(&attempts);
+	return r;
+}
+
+int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
+		   const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct fault_pass p = { .v = ret, .facts = &capture->facts };
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	p.pages = nrp_pages_new(sizeof(uint64_t));
+	p.mms = nrp_pages_new(sizeof(uint64_t));
+	if (!p.pages || !p.mms || nrp_filter_check_new(&p.filter, &capture->facts) < 0)
+		r = nrp_fail_nomem(err);
+	else
+		r = pass_faults(&p, store, capture, err);
+	if (r == 0)
+		r = count_passes(&p, store, capture, err);
+	if (r == 0) {
+		ret->hint_faults = p.counts.hint_faults;
+		nrp_filter_check_finish(p.filter, &ret->check[ret->nr_checks++]);
+		r = nrp_verify_counters(ret, store, capture, &p.counts, err);
+	}
+	if (r == 0)
+		r = verify_limiter(ret, store, capture, err);
+	nrp_filter_check_free(p.filter);
+	nrp_pages_free(p.pages);
+	nrp_pages_free(p.mms);
+	if (r < 0)
+		return r;
+	add_notes(ret, capture);
+	conclude(ret);
+	return 0;
+}

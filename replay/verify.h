@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Own-policy verification: which variants reproduce the decisions that the host's kernel
+ * recorded, and do the records add up to /proc/vmstat (spec migrate.md 2.4, 2.9).
+ */
+#ifndef NRP_VERIFY_H
+#define NRP_VERIFY_H
+
+#include "numareplay/store.h"
+#include "replay/policies/migrate_filter.h"
+#include "replay/ratelimit_lane.h"
+
+#define NRP_MAX_RULES 12
+
+struct nrp_verify_rule {
+	const char *rule;
+	uint64_t decisions, agree;
+};
+
+/* One variant against the record. */
+struct nrp_verify_variant {
+	const char *variant;
+	uint64_t decisions, agree, disagree, undecided;
+	uint64_t excluded_by; /* other evidence against it (see exclusion) */
+};
+
+struct nrp_verify_check {
+	const char *family;
+	int chosen; /* index into variant[]; the family has evidence iff decisions > 0 */
+	struct nrp_verify_variant variant[8];
+	size_t nr_variants;
+	bool indistinguishable[8]; /* from the chosen one, on this capture */
+	struct nrp_verify_rule rule[NRP_MAX_RULES]; /* of the chosen variant */
+	size_t nr_rules;
+	const char *exclusion; /* what excluded_by counts, NULL: nothing */
+	bool quota_fitted;	   /* migrate.ratelimit: refusals show the quota */
+	uint64_t quota, quota_max; /* quotas that fit, pages; without a fit the kernel's default */
+	uint64_t interval;     /* migrate.ratelimit: ticks */
+	uint64_t races;	       /* migrate.ratelimit: disagreements that are races at a boundary */
+};
+
+enum nrp_explained { NRP_EXPLAINED_NOT, NRP_WINDOW_EDGES, NRP_LOST_EVENTS, NRP_UNJOINED };
+
+struct nrp_verify_counter {
+	const char *name;
+	int64_t trace, vmstat; /* events; pages */
+	enum nrp_explained explained;
+	bool ok; /* equal or explained */
+};
+
+#define NRP_MAX_COUNTERS 8
+#define NRP_MAX_VERIFY_NOTES 16
+
+struct nrp_verify_note {
+	const char *code;
+	char text[512];
+};
+
+struct nrp_verify {
+	enum { NRP_AGREES, NRP_DISAGREES, NRP_NO_EVIDENCE } verdict;
+	struct nrp_verify_check check[4];
+	size_t nr_checks;
+	struct nrp_verify_counter counter[NRP_MAX_COUNTERS];
+	size_t nr_counters;
+	double passes;		/* mean full passes over the address spaces that fault */
+	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
+	uint64_t hint_faults;
+	uint64_t unreported_faults;  /* without task_fault */
+	uint64_t without_last_cpupid; /* neither from task_fault nor from page flags */
+	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
+	size_t nr_notes;
+};
+
+/* Verifies one capture. */
+int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
+		   const struct nrp_capture *capture, struct nrp_error *err);
+
+/* "window_edges", "lost_events", "unjoined"; NULL for NRP_EXPLAINED_NOT. */
+const char *nrp_explained_name(enum nrp_explained explained);
+
+/* The host part of a filter call that a capture's facts give. */
+struct nrp_filter_host nrp_filter_host_of(const struct nrp_host_facts *facts);
+/* Makes a filter call from a hint fault; false: the filter was not called, or inputs are missing. */
+bool nrp_filter_call_of(struct nrp_filter_call *ret, const struct nrp_host_facts *facts,
+			const struct nrp_hint_fault *fault);
+
+#endif

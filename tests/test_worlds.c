@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Page-location tracking: vectors L1..L6 of the specification (migrate.md 6.3), hand-made cases
+ * around them, and null tests. Nodes 0 and 1; CPU 0 on node 0, CPU 4 on node 1; thread 1 runs on
+ * node 1, thread 2 on node 0. The filter always passes for the remote faulter.
+ */
+#include "replay/worlds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MM UINT64_C(0xff00)
+#define ADDR UINT64_C(0x7000)
+#define PAGE (ADDR / 4096)
+#define PRIVATE_RW UINT64_C(0x100073)
+
+static int16_t cpu_nid[8] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+static int64_t node_memkb[2] = { 1000000, 1000000 };
+
+static struct nrp_host_facts host(void)
+{
+	struct nrp_host_facts f;
+
+	nrp_host_facts_init(&f);
+	f.cpu_nid = cpu_nid;
+	f.nr_cpus = 8;
+	f.node_memkb = node_memkb;
+	f.nr_nodes = 2;
+	f.page_size = 4096;
+	f.huge_pages = 512;
+	f.hz = 250;
+	f.cpupid_bits = 14;
+	return f;
+}
+
+/* Admission rules of the vectors. */
+static bool admit_after(void *context, uint64_t time, int nid, uint64_t pages)
+{
+	(void)nid;
+	(void)pages;
+	return time > *(uint64_t *)context;
+}
+
+enum outcome { NO_ATTEMPT, MOVED, DENIED };
+
+static struct nrp_hint_fault fault(uint64_t time, int tid, int src, enum outcome outcome)
+{
+	int this = tid == 1 ? 1 : 0;
+	struct nrp_hint_fault f;
+
+	memset(&f, 0, sizeof(f));
+	f.null = ~UINT64_C(0);
+	NRP_SET(&f, hint_fault, time, time);
+	NRP_SET(&f, hint_fault, cpu, this ? 4 : 0);
+	NRP_SET(&f, hint_fault, tid, tid);
+	NRP_SET(&f, hint_fault, mm, MM);
+	NRP_SET(&f, hint_fault, addr, ADDR);
+	NRP_SET(&f, hint_fault, vm_flags, PRIVATE_RW);
+	NRP_SET(&f, hint_fault, src_nid, (int16_t)src);
+	NRP_SET(&f, hint_fault, this_nid, (int16_t)this);
+	NRP_SET(&f, hint_fault, last_cpupid, 0x3fff);
+	NRP_SET(&f, hint_fault, pages, 1);
+	NRP_SET(&f, hint_fault, attempt, outcome != NO_ATTEMPT);
+	if (outcome != NO_ATTEMPT) {
+		NRP_SET(&f, hint_fault, attempt_delay, 0);
+		NRP_SET(&f, hint_fault, attempt_nid, (int16_t)this);
+		NRP_SET(&f, hint_fault, moved, outcome == MOVED);
+	}
+	return f;
+}
+
+struct expected {
+	uint64_t remote_observed, remote, moves_observed, moves, suppressed, added;
+	int nid;
+	bool tainted;
+};
+
+static struct nrp_worlds *new_world(const struct nrp_host_facts *facts, uint64_t *after,
+				    enum nrp_unknown unknown)
+{
+	struct nrp_world_config config = {
+		.limiter = { .variant = NRP_RATELIMIT_NONE },
+		.nr_nodes = 2,
+		.admit = admit_after,
+		.filter_passes = true,
+		.context = after,
+		.unknown = unknown,
+	};
+	struct nrp_worlds *w;
+
+	assert_int_equal(nrp_worlds_new(&w, facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	return w;
+}
+
+static void check(struct nrp_worlds *w, const struct expected *e)
+{
+	const struct nrp_world_result *r = nrp_worlds_result(w, 0);
+	const struct nrp_worlds_totals *t = nrp_worlds_totals(w);
+	bool tainted;
+
+	assert_int_equal(t->observed_remote_faults, e->remote_observed);
+	assert_int_equal(r->remote_faults, e->remote);
+	assert_int_equal(t->observed_moves, e->moves_observed);
+	assert_int_equal(r->moves, e->moves);
+	assert_int_equal(r->suppressed, e->suppressed);
+	assert_int_equal(r->added, e->added);
+	assert_int_equal(nrp_worlds_location(w, 0, MM, PAGE, &tainted), e->nid);
+	assert_int_equal(tainted, e->tainted);
+}
+
+static void run(const struct nrp_hint_fault *faults, size_t n, uint64_t after,
+		const struct expected *e)
+{
+	struct nrp_host_facts facts = host();
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(nrp_worlds_fault(w, &faults[i],
+						  faults[i].attempt && !faults[i].moved),
+				 0);
+	nrp_worlds_finish(w, 3200);
+	check(w, e);
+	nrp_worlds_free(w);
+}
+
+#define NEVER UINT64_MAX
+
+static void test_l1(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 1, 1, NO_ATTEMPT),
+					    fault(2100, 1, 1, NO_ATTEMPT) };
+
+	(void)state;
+	run(f, 3, 1000, &(struct expected){ 1, 2, 1, 1, 1, 1, 1, false });
+}
+
+static void test_l2(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 1, 1, NO_ATTEMPT),
+					    fault(2100, 1, 1, NO_ATTEMPT) };
+
+	(void)state;
+	run(f, 3, NEVER, &(struct expected){ 1, 3, 1, 0, 1, 0, 0, true });
+}
+
+static void test_l3(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, DENIED), fault(1100, 1, 0, DENIED),
+					    fault(2100, 1, 0, MOVED),
+					    fault(3100, 1, 1, NO_ATTEMPT) };
+
+	(void)state;
+	run(f, 4, 0, &(struct expected){ 3, 1, 1, 1, 0, 1, 1, false });
+}
+
+static void test_l4(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 2, 1, NO_ATTEMPT),
+					    fault(2100, 2, 1, MOVED) };
+
+	(void)state;
+	run(f, 3, NEVER, &(struct expected){ 3, 1, 2, 0, 1, 0, 0, false });
+}
+
+static void test_l5(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 2, 1, MOVED),
+					    fault(2100, 2, 0, NO_ATTEMPT) };
+
+	(void)state;
+	run(f, 3, 100, &(struct expected){ 2, 1, 2, 0, 1, 0, 0, false });
+}
+
+static struct nrp_scan_pass pass(uint64_t time, int32_t mm_users)
+{
+	struct nrp_scan_pass p;
+
+	memset(&p, 0, sizeof(p));
+	p.null = ~UINT64_C(0);
+	NRP_SET(&p, scan_pass, time, time);
+	NRP_SET(&p, scan_pass, mm, MM);
+	NRP_SET(&p, scan_pass, tid, 1);
+	NRP_SET(&p, scan_pass, mm_users, mm_users);
+	return p;
+}
+
+static struct nrp_scan_range range(uint64_t time, uint64_t start, uint64_t end)
+{
+	struct nrp_scan_range g;
+
+	memset(&g, 0, sizeof(g));
+	g.null = ~UINT64_C(0);
+	NRP_SET(&g, scan_range, time, time);
+	NRP_SET(&g, scan_range, mm, MM);
+	NRP_SET(&g, scan_range, start, start);
+	NRP_SET(&g, scan_range, end, end);
+	return g;
+}
+
+static void scan(struct nrp_worlds *w, uint64_t time, int32_t mm_users, uint64_t start, uint64_t end)
+{
+	struct nrp_scan_pass p = pass(time, mm_users);
+	struct nrp_scan_range g = range(time + 1, start, end);
+
+	assert_int_equal(nrp_worlds_scan_pass(w, &p), 0);
+	assert_int_equal(nrp_worlds_scan_range(w, &g), 0);
+}
+
+/* Remote hint faults in [1, 5]: the one that was recorded, and at most one per later pass. */
+static void test_l6(void **state)
+{
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER;
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	struct nrp_hint_fault f = fault(100, 1, 0, MOVED);
+
+	(void)state;
+	scan(w, 50, 1, ADDR, ADDR + 4096);
+	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		scan(w, 600 + 500 * i, 1, ADDR, ADDR + 4096);
+	nrp_worlds_finish(w, 3200);
+	check(w, &(struct expected){ 1, 1, 1, 0, 1, 0, 0, true });
+	assert_int_equal(nrp_worlds_result(w, 0)->extra_faults_max, 4);
+	nrp_worlds_free(w);
+}
+
+/* With a second user of the mm local pages are armed too: nothing is missing. */
+static void test_no_missing_faults_in_threads(void **state)
+{
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER;
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	struct nrp_hint_fault f = fault(100, 1, 0, MOVED);
+
+	(void)state;
+	scan(w, 50, 2, ADDR, ADDR + 4096);
+	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		scan(w, 600 + 500 * i, 2, ADDR, ADDR + 4096);
+	nrp_worlds_finish(w, 3200);
+	assert_int_equal(nrp_worlds_result(w, 0)->extra_faults_max, 0);
+	nrp_worlds_free(w);
+}
+
+/* Only passes that cover the page count, and only those after it became remote. */
+static void test_missing_faults_by_address(void **state)
+{
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER;
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	struct nrp_hint_fault f = fault(100, 1, 0, MOVED);
+
+	(void)state;
+	scan(w, 20, 1, ADDR, ADDR + 4096);
+	scan(w, 50, 1, ADDR, ADDR + 4096);
+	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	scan(w, 600, 1, ADDR + 4096, ADDR + 8192); /* next page */
+	scan(w, 700, 1, ADDR - 4096, ADDR);	   /* page before */
+	scan(w, 800, 1, ADDR - 4096, ADDR + 8192); /* covers it */
+	nrp_worlds_finish(w, 3200);
+	assert_int_equal(nrp_worlds_result(w, 0)->extra_faults_max, 1);
+	nrp_worlds_free(w);
+}
+
+/*
+ * A huge page is one page of 512: at any address of it the same key, and it counts 512.
+ * By hand: first fault moves it on record; the world never moves: 1 suppressed, both remote.
+ */
+static void test_huge_page(void **state)
+{
+	struct nrp_hint_fault f[2] = { fault(100, 1, 0, MOVED), fault(1100, 1, 1, NO_ATTEMPT) };
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER, base = UINT64_C(0x200000);
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	bool tainted;
+
+	(void)state;
+	f[0].pages = f[1].pages = 512;
+	f[0].addr = base + 0x3000;
+	f[1].addr = base + 0x1ff000;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+	nrp_worlds_finish(w, 3200);
+	assert_int_equal(nrp_worlds_totals(w)->observed_moved_pages, 512);
+	assert_int_equal(nrp_worlds_result(w, 0)->hint_fault_pages, 1024);
+	assert_int_equal(nrp_worlds_result(w, 0)->remote_faults, 2);
+	assert_int_equal(nrp_worlds_result(w, 0)->suppressed, 1);
+	assert_int_equal(nrp_worlds_location(w, 0, MM, base / 4096, &tainted), 0);
+	assert_true(tainted);
+	nrp_worlds_free(w);
+}
+
+/* A page found elsewhere than left moved without us: every world follows, taint is gone. */
+static void test_external_move(void **state)
+{
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 1, 0, NO_ATTEMPT) };
+
+	(void)state;
+	run(f, 2, NEVER, &(struct expected){ 2, 2, 1, 0, 1, 0, 0, false });
+}
+
+/*
+ * Residency by hand: page on node 0, thread 1 (node 1) faults at 1 s and 3 s, capture ends at 4 s, the record
+ * moves it at 1 s, the world never. Record: 0 s remote. World: 2 s until the second fault with
+ * either accessor, and 1 s to the end with the previous one.
+ */
+static void test_residency(void **state)
+{
+	const uint64_t s = UINT64_C(1000000000);
+	const struct nrp_hint_fault f[] = { fault(1 * s, 1, 0, MOVED),
+					    fault(3 * s, 1, 1, NO_ATTEMPT) };
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER;
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+	nrp_worlds_finish(w, 4 * s);
+	assert_true(nrp_worlds_totals(w)->observed_remote_previous == 0);
+	assert_true(nrp_worlds_result(w, 0)->remote_seconds_previous > 2.999);
+	assert_true(nrp_worlds_result(w, 0)->remote_seconds_previous < 3.001);
+	assert_true(nrp_worlds_result(w, 0)->remote_seconds_next > 1.999);
+	assert_true(nrp_worlds_result(w, 0)->remote_seconds_next < 2.001);
+	assert_true(nrp_worlds_result(w, 0)->tainted_seconds > 2.999);
+	assert_true(nrp_worlds_totals(w)->page_seconds > 2.999);
+	nrp_worlds_free(w);
+}
+
+/* An outcome the record does not have: fails, succeeds, as asked. */
+static void test_unknown_outcome(void **state)
+{
+	const struct nrp_hint_fault f = fault(100, 1, 0, DENIED);
+	struct nrp_host_facts facts = host();
+	uint64_t after = 0;
+
+	(void)state;
+	for (int succeeds = 0; succeeds < 2; succeeds++) {
+		struct nrp_worlds *w =
+			new_world(&facts, &after,
+				  succeeds ? NRP_UNKNOWN_SUCCEEDS : NRP_UNKNOWN_FAILS);
+
+		assert_int_equal(nrp_worlds_fault(w, &f, true), 0);
+		assert_int_equal(nrp_worlds_result(w, 0)->moves, succeeds);
+		assert_int_equal(nrp_worlds_result(w, 0)->admitted, 1);
+		nrp_worlds_free(w);
+	}
+}
+
+/* Null test: a world that decides as the record did is the record. */
+static void test_null(void **state)
+{
+	struct nrp_host_facts facts = host();
+	struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
+					   .nr_nodes = 2, .unknown = NRP_UNKNOWN_EXPECTED };
+	struct nrp_worlds *w;
+	uint32_t seed = 12345;
+	int nid[64] = { 0 };
+	uint64_t moves = 0;
+
+	(void)state;
+	assert_int_equal(nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		struct nrp_hint_fault f;
+		int page, tid, this;
+
+		seed = seed * 1664525 + 1013904223;
+		page = (int)(seed >> 26);
+		tid = 1 + (int)(seed >> 25 & 1);
+		this = tid == 1;
+		f = fault(i * 1000, tid, nid[page],
+			  nid[page] == this ? NO_ATTEMPT : seed >> 24 & 1 ? MOVED : NO_ATTEMPT);
+		f.addr = ADDR + 4096 * (uint64_t)page;
+		if (f.attempt) {
+			nid[page] = this;
+			moves++;
+		}
+		assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	}
+	nrp_worlds_finish(w, 6000000);
+	assert_int_equal(nrp_worlds_result(w, 0)->moves, moves);
+	assert_int_equal(nrp_worlds_totals(w)->observed_moves, moves);
+	assert_int_equal(nrp_worlds_result(w, 0)->suppressed, 0);
+	assert_int_equal(nrp_worlds_result(w, 0)->added, 0);
+	assert_int_equal(nrp_worlds_result(w, 0)->remote_faults,
+			 nrp_worlds_totals(w)->observed_remote_faults);
+	assert_true(nrp_worlds_result(w, 0)->tainted_seconds == 0);
+	assert_int_equal(nrp_worlds_totals(w)->external_moves, 0);
+	nrp_worlds_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_l1),
+		cmocka_unit_test(test_l2),
+		cmocka_unit_test(test_l3),
+		cmocka_unit_test(test_l4),
+		cmocka_unit_test(test_l5),
+		cmocka_unit_test(test_l6),
+		cmocka_unit_test(test_no_missing_faults_in_threads),
+		cmocka_unit_test(test_missing_faults_by_address),
+		cmocka_unit_test(test_huge_page),
+		cmocka_unit_test(test_external_move),
+		cmocka_unit_test(test_residency),
+		cmocka_unit_test(test_unknown_outcome),
+		cmocka_unit_test(test_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
