@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a reader must know beside the numbers. The codes are published in docs/notes.md. */
+#include "analysis/compare.h"
+
+#include <string.h>
+
+static const char *side(int i)
+{
+	return i ? "new" : "old";
+}
+
+static bool limits(const struct nrp_replay_lane *lane)
+{
+	return !lane->off && lane->e0.params.variant != NRP_RATELIMIT_NONE;
+}
+
+static void limiter_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	if (r->identical) {
+		nrp_comparison_note(
+			c, "identical_on_trace",
+			json_pack("{s:I,s:I,s:I,s:I}", "max_pages_in_window",
+				  (json_int_t)r->max_pages_in_window, "max_pages_in_two_windows",
+				  (json_int_t)r->max_pages_two_windows, "window_ticks",
+				  (json_int_t)r->window_ticks, "quota", (json_int_t)r->quota),
+			"no more than %llu pages were attempted to one node within any %llu ticks "
+			"(%llu within twice that), and the quota is %llu: no variant refuses anything",
+			(unsigned long long)r->max_pages_in_window,
+			(unsigned long long)r->window_ticks,
+			(unsigned long long)r->max_pages_two_windows, (unsigned long long)r->quota);
+		return;
+	}
+	if (limits(&r->lane[0]) || limits(&r->lane[1]))
+		nrp_comparison_note(
+			c, "window_load",
+			json_pack("{s:I,s:I,s:I}", "max_pages_in_window",
+				  (json_int_t)r->max_pages_in_window, "window_ticks",
+				  (json_int_t)r->window_ticks, "quota", (json_int_t)r->quota),
+			"at most %llu pages were attempted to one node within %llu ticks; the "
+			"quota is %llu",
+			(unsigned long long)r->max_pages_in_window,
+			(unsigned long long)r->window_ticks, (unsigned long long)r->quota);
+}
+
+static void e0_note(struct nrp_comparison *c, const struct nrp_replay_lane *lane, int i)
+{
+	const struct nrp_ratelimit_lane *e0 = &lane->e0;
+
+	nrp_comparison_note(
+		c, "e0_decisions",
+		json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:I}", "lane", side(i), "variant",
+			  nrp_ratelimit_variant_name(e0->params.variant), "attempts",
+			  (json_int_t)(e0->admitted + e0->denied), "admitted",
+			  (json_int_t)e0->admitted, "denied", (json_int_t)e0->denied,
+			  "admitted_lower", (json_int_t)e0->admitted_min, "admitted_upper",
+			  (json_int_t)e0->admitted_max, "ambiguous", (json_int_t)e0->ambiguous,
+			  "fitted", e0->fitted, "races", (json_int_t)e0->races),
+		"%s lane (%s), every recorded attempt judged where its page was: %llu admitted, "
+		"%llu denied with %s; %llu to %llu admitted over all unknowns, %llu decisions "
+		"ambiguous",
+		side(i), nrp_ratelimit_variant_name(e0->params.variant),
+		(unsigned long long)e0->admitted, (unsigned long long)e0->denied,
+		e0->fitted ? "the window start that fits the kernel's answers"
+			   : "the first window at the first attempt",
+		(unsigned long long)e0->admitted_min, (unsigned long long)e0->admitted_max,
+		(unsigned long long)e0->ambiguous);
+	if (!e0->fitted)
+		nrp_comparison_note(c, "first_window_unknown", json_pack("{s:s}", "lane", side(i)),
+				    "%s lane: the capture cannot show what the limiter had charged "
+				    "before it began%s; the decisions count every start, the "
+				    "metrics' bounds the fresh one and %d spent ones",
+				    side(i),
+				    nrp_ratelimit_on_grid(e0->params.variant)
+					    ? ", nor the phase of its fixed windows"
+					    : "",
+				    NRP_LOW_WORLDS - 1);
+}
+
+static void feedback_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	bool refuses = false;
+
+	for (int i = 0; i < 2; i++) {
+		const struct nrp_replay_lane *lane = &r->lane[i];
+		double taint;
+
+		refuses |= limits(lane) && (lane->e0.denied || lane->world[0].denied);
+		if (lane->observed || r->totals.page_seconds <= 0)
+			continue;
+		taint = lane->world[0].tainted_seconds / r->totals.page_seconds;
+		nrp_comparison_note(
+			c, "divergence",
+			json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "lane", side(i),
+				  "tainted_page_time", taint, "suppressed_moves",
+				  (json_int_t)lane->world[0].suppressed, "added_moves",
+				  (json_int_t)lane->world[0].added, "model_attempts",
+				  (json_int_t)lane->world[0].model_attempts, "undecided_filters",
+				  (json_int_t)lane->world[0].undecided_filters),
+			"%s lane: pages are elsewhere than recorded for %.1f %% of their time%s",
+			side(i), taint * 100,
+			taint > 0.1 ? "; above 10 % the numbers are indicative" : "");
+	}
+	if (refuses && !r->identical)
+		nrp_comparison_note(
+			c, "sticky_scan_period", NULL,
+			"a refused migration makes its task double its scan period at every later "
+			"placement, for life: refusals change how often pages are sampled, so "
+			"fewer faults are fewer samples, not fewer remote accesses");
+}
+
+/* Failures that a limiter would explain, on a host that is taken to have none. */
+static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_attempts *a = &r->attempts;
+
+	if (!r->lane[0].observed || r->lane[0].e0.params.variant != NRP_RATELIMIT_NONE ||
+	    a->unknown < 100 || a->unknown * 5 < a->count)
+		return;
+	nrp_comparison_note(c, "unexplained_failures",
+			    json_pack("{s:I,s:I}", "failed", (json_int_t)a->unknown, "attempts",
+				      (json_int_t)a->count),
+			    "%llu of %zu attempts failed for a reason that the capture does not "
+			    "show; if this host limits migrations, say so: --old "
+			    "migrate.ratelimit=VARIANT --set old:quota=PAGES",
+			    (unsigned long long)a->unknown, a->count);
+}
+
+static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
+		const char *name = nrp_family((enum nrp_family_id)f)->name;
+
+		if (r->differs[f] && !nrp_family((enum nrp_family_id)f)->replayed &&
+		    !r->lane[0].off && !r->lane[1].off)
+			nrp_comparison_note(c, "family_not_replayed", json_pack("{s:s}", "family", name),
+					    "the lanes differ in %s, which this version does not "
+					    "replay: what it can move is not observable",
+					    name);
+	}
+	for (int i = 0; i < 2; i++)
+		if (r->alike[i])
+			nrp_comparison_note(
+				c, "indistinguishable_on_trace",
+				json_pack("{s:s,s:s,s:s,s:s}", "lane", side(i), "family",
+					  "migrate.filter", "variant",
+					  nrp_filter_variant_name((enum nrp_filter_variant)r->lane[i]
+									  .variant[NRP_FAMILY_MIGRATE_FILTER]),
+					  "host",
+					  nrp_filter_variant_name(
+						  (enum nrp_filter_variant)r->filter.chosen)),
+				"%s lane: on this capture migrate.filter=%s decides as the host's own "
+				"does, every time",
+				side(i),
+				nrp_filter_variant_name((enum nrp_filter_variant)r->lane[i]
+								.variant[NRP_FAMILY_MIGRATE_FILTER]));
+	if (!r->lane[0].observed && !r->lane[1].observed)
+		nrp_comparison_note(c, "neither_lane_is_host", NULL,
+				    "neither lane reproduces what this host recorded: both are "
+				    "counterfactual");
+	nrp_comparison_note(c, "not_estimated", NULL,
+			    "remote_accesses, cpu_cost, starved_vmas and scans_lock_skipped are not "
+			    "estimated by this version; remote_residency stands for locality");
+}
+
+static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
+			   const struct nrp_capture *capture, const struct nrp_verify *v)
+{
+	if (v->verdict == NRP_DISAGREES)
+		nrp_comparison_note(c, "own_policy_mismatch", NULL,
+				    "the capture does not verify: see numareplay verify");
+	if (v->passes < 2)
+		nrp_comparison_note(c, "coverage_below_two_passes",
+				    json_pack("{s:f}", "passes", v->passes),
+				    "%.1f full scan passes per address space: page histories are "
+				    "short",
+				    v->passes);
+	if (r->lossy)
+		nrp_comparison_note(c, "lost_events",
+				    json_pack("{s:I,s:I}", "lost",
+					      (json_int_t)capture->lost_events, "gaps",
+					      (json_int_t)capture->loss_gaps),
+				    "events were lost: counts are too low, and windows that touch a "
+				    "gap are undecided");
+	if (r->totals.external_moves)
+		nrp_comparison_note(c, "external_moves",
+				    json_pack("{s:I}", "pages",
+					      (json_int_t)r->totals.external_moves),
+				    "%llu times a page was found on another node than its last "
+				    "fault left it (compaction, mbind, a shared mapping)",
+				    (unsigned long long)r->totals.external_moves);
+	if (r->totals.untracked_faults)
+		nrp_comparison_note(c, "untracked_faults",
+				    json_pack("{s:I}", "faults",
+					      (json_int_t)r->totals.untracked_faults),
+				    "%llu faults have no known page, source or accessing node and "
+				    "are the same in every lane",
+				    (unsigned long long)r->totals.untracked_faults);
+	if (r->attempts.ticks_from_clock)
+		nrp_comparison_note(c, "tick_phase_unknown", NULL,
+				    "the capture has no jiffies: ticks are computed from its clock "
+				    "and may be off by one");
+}
+
+void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *r,
+			      const struct nrp_capture *capture, const struct nrp_verify *verify)
+{
+	nrp_comparison_note(c, "open_loop", NULL,
+			    "replay cannot change the faults that were recorded: bounds cover what "
+			    "other decisions would have changed in this run");
+	limiter_notes(c, r);
+	for (int i = 0; i < 2; i++)
+		if (limits(&r->lane[i]) && !r->identical)
+			e0_note(c, &r->lane[i], i);
+	if (!r->identical)
+		feedback_notes(c, r);
+	unexplained_note(c, r);
+	scope_notes(c, r);
+	evidence_notes(c, r, capture, verify);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports for people. Tables by libsmartcols; the words of the notes wrapped to the width. */
+#include "analysis/compare.h"
+
+#include <libsmartcols.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_WIDTH 100
+
+/* ---- pieces ----------------------------------------------------------------------------------------- */
+
+static struct libscols_table *table_new(size_t width, const char *const *headers, unsigned int right)
+{
+	struct libscols_table *t = scols_new_table();
+
+	if (!t)
+		return NULL;
+	for (int i = 0; headers[i]; i++) {
+		struct libscols_column *c = scols_table_new_column(
+			t, headers[i], 1, right >> i & 1 ? SCOLS_FL_RIGHT : 0);
+
+		if (!c) {
+			scols_unref_table(t);
+			return NULL;
+		}
+	}
+	scols_table_set_termforce(t, SCOLS_TERMFORCE_ALWAYS);
+	scols_table_set_termwidth(t, width ? width : 400);
+	scols_table_enable_maxout(t, 0);
+	return t;
+}
+
+static void cell(struct libscols_line *line, size_t i, const char *text)
+{
+	if (line)
+		scols_line_set_data(line, i, text);
+}
+
+static void print_table(FILE *out, struct libscols_table *t)
+{
+	char *text = NULL, *p;
+
+	if (scols_print_table_to_string(t, &text) == 0 && text) {
+		/* The padding behind the last column is of no use in a pipe or a mail. */
+		for (p = text; *p;) {
+			size_t n = strcspn(p, "\n"), end = n;
+
+			while (end && p[end - 1] == ' ')
+				end--;
+			fprintf(out, "%.*s\n", (int)end, p);
+			p += n + (p[n] == '\n');
+		}
+	}
+	free(text);
+	scols_unref_table(t);
+}
+
+/* Words of @text, wrapped, with @indent blanks before each line but the first. */
+static void print_wrapped(FILE *out, const char *text, size_t width, size_t indent, size_t column)
+{
+	size_t limit = width ? width : DEFAULT_WIDTH;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (column > indent && column + 1 + n > limit) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', out);
+			column++;
+		}
+		fprintf(out, "%.*s", (int)n, text);
+		column += n;
+		text += n + (text[n] == ' ');
+	}
+	fputc('\n', out);
+}
+
+static void print_note(FILE *out, const char *code, const char *text, size_t width)
+{
+	fprintf(out, "  %s\n    ", code);
+	print_wrapped(out, text, width, 4, 4);
+}
+
+static void format_number(char *buf, size_t size, bool has, double value, const char *missing)
+{
+	if (!has)
+		snprintf(buf, size, "%s", missing);
+	else if (value == floor(value) && fabs(value) < 1e15)
+		snprintf(buf, size, "%.0f", value);
+	else
+		snprintf(buf, size, "%.1f", value);
+}
+
+/* "1279 [514, 6121]", "6121", "-" */
+static void format_quantity(char *buf, size_t size, const struct nrp_quantity *q)
+{
+	char value[48], lower[48], upper[48];
+
+	if (q->class == NRP_CLASS_NOT_OBSERVABLE) {
+		snprintf(buf, size, "-");
+		return;
+	}
+	format_number(value, sizeof(value), q->has_value, q->value, "?");
+	if (q->class == NRP_CLASS_EXACT) {
+		snprintf(buf, size, "%s", value);
+		return;
+	}
+	format_number(lower, sizeof(lower), q->has_lower, q->lower, "..");
+	format_number(upper, sizeof(upper), q->has_upper, q->upper, "..");
+	snprintf(buf, size, "%s [%s, %s]", value, lower, upper);
+}
+
+/* ---- comparison --------------------------------------------------------------------------------------- */
+
+static void print_lane(FILE *out, const struct nrp_comparison *c, int i)
+{
+	const char *key;
+	json_t *value;
+
+	fprintf(out, "  %s  %s", i ? "new" : "old", c->name[i]);
+	json_object_foreach (c->set[i], key, value)
+		if (json_is_integer(value) && strcmp(key, "hz") != 0)
+			fprintf(out, "  %s=%lld", key, (long long)json_integer_value(value));
+	fputc('\n', out);
+}
+
+static bool unmoved(const struct nrp_metric *m)
+{
+	return m->avoided.class == NRP_CLASS_EXACT && m->avoided.value == 0;
+}
+
+static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmoved,
+		       const char *title, size_t width)
+{
+	char list[2048] = "";
+
+	for (size_t i = 0; i < c->nr_metrics; i++) {
+		const struct nrp_metric *m = &c->metric[i];
+		bool hidden = m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
+			      m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE;
+		size_t used = strlen(list);
+
+		if (hidden && unmoved(m) == want_unmoved)
+			snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
+				 m->name);
+	}
+	if (!list[0])
+		return;
+	fprintf(out, "%s\n  ", title);
+	print_wrapped(out, list, width, 2, 2);
+}
+
+static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t width)
+{
+	static const char *const headers[] = { "METRIC", "UNIT", "OLD", "NEW", "AVOIDED", "CLASS",
+					       NULL };
+	struct libscols_table *t = table_new(width, headers, 0x1c);
+
+	for (size_t i = 0; t && i < c->nr_metrics; i++) {
+		const struct nrp_metric *m = &c->metric[i];
+		struct libscols_line *line;
+		char text[3][160];
+
+		if (m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
+		    m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE)
+			continue;
+		line = scols_table_new_line(t, NULL);
+		format_quantity(text[0], sizeof(text[0]), &m->old_lane);
+		format_quantity(text[1], sizeof(text[1]), &m->new_lane);
+		format_quantity(text[2], sizeof(text[2]), &m->avoided);
+		cell(line, 0, m->name);
+		cell(line, 1, m->unit);
+		for (size_t k = 0; k < 3; k++)
+			cell(line, 2 + k, text[k]);
+		cell(line, 5, nrp_class_name(m->avoided.class));
+	}
+	if (t)
+		print_table(out, t);
+}
+
+char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "Replay of %s\n", c->capture);
+	print_lane(out, c, 0);
+	print_lane(out, c, 1);
+	fprintf(out, "\nvalue [lower, upper]; avoided = old - new, negative when the new policy adds\n\n");
+	print_metrics(out, c, width);
+	fputc('\n', out);
+	list_names(out, c, true, "Not moved by this pair (avoided 0, exact):", width);
+	list_names(out, c, false, "Not observable in this capture by this version:", width);
+	fprintf(out, "Notes\n");
+	for (size_t i = 0; i < c->nr_notes; i++)
+		print_note(out, c->note[i].code, c->note[i].text, width);
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ---- verify --------------------------------------------------------------------------------------------- */
+
+static void print_check(FILE *out, const struct nrp_verify_check *k, size_t width)
+{
+	static const char *const headers[] = { "VARIANT", "DECISIONS", "AGREE", "DISAGREE",
+					       "UNDECIDED", "", NULL };
+	struct libscols_table *t = table_new(width, headers, 0x1e);
+	bool any = false;
+
+	fprintf(out, "%s: %s", k->family, k->variant[k->chosen].variant);
+	if (k->quota_fitted && k->quota_max == k->quota)
+		fprintf(out, ", quota %llu pages", (unsigned long long)k->quota);
+	else if (k->quota_fitted && k->quota_max < UINT64_MAX)
+		fprintf(out, ", quota between %llu and %llu pages", (unsigned long long)k->quota,
+			(unsigned long long)k->quota_max);
+	else if (k->quota_fitted)
+		fprintf(out, ", quota at least %llu pages", (unsigned long long)k->quota);
+	fputc('\n', out);
+	for (size_t i = 0; t && i < k->nr_variants; i++) {
+		const struct nrp_verify_variant *v = &k->variant[i];
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+		char n[4][24], remark[96] = "";
+
+		snprintf(n[0], sizeof(n[0]), "%llu", (unsigned long long)v->decisions);
+		snprintf(n[1], sizeof(n[1]), "%llu", (unsigned long long)v->agree);
+		snprintf(n[2], sizeof(n[2]), "%llu", (unsigned long long)v->disagree);
+		snprintf(n[3], sizeof(n[3]), "%llu", (unsigned long long)v->undecided);
+		if ((int)i == k->chosen)
+			snprintf(remark, sizeof(remark), "the host's");
+		else if (k->indistinguishable[i])
+			snprintf(remark, sizeof(remark), "not to be told apart");
+		else if (v->excluded_by > k->variant[k->chosen].excluded_by)
+			snprintf(remark, sizeof(remark), "contradicted by %llu faults",
+				 (unsigned long long)v->excluded_by);
+		cell(line, 0, v->variant);
+		for (size_t c = 0; c < 4; c++)
+			cell(line, 1 + c, n[c]);
+		cell(line, 5, remark);
+	}
+	if (t)
+		print_table(out, t);
+	fprintf(out, "  by rule:");
+	for (size_t i = 0; i < k->nr_rules; i++) {
+		if (!k->rule[i].decisions)
+			continue;
+		fprintf(out, "  %s %llu/%llu", k->rule[i].rule, (unsigned long long)k->rule[i].agree,
+			(unsigned long long)k->rule[i].decisions);
+		any = true;
+	}
+	fprintf(out, "%s\n\n", any ? "" : "  none exercised");
+}
+
+static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
+{
+	static const char *const headers[] = { "COUNTER", "TRACE", "VMSTAT", "DIFFERENCE", "", NULL };
+	struct libscols_table *t = table_new(width, headers, 0x0e);
+
+	for (size_t i = 0; t && i < v->nr_counters; i++) {
+		const struct nrp_verify_counter *k = &v->counter[i];
+		const char *explained = nrp_explained_name(k->explained);
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+		char n[3][32];
+
+		snprintf(n[0], sizeof(n[0]), "%lld", (long long)k->trace);
+		snprintf(n[1], sizeof(n[1]), "%lld", (long long)k->vmstat);
+		snprintf(n[2], sizeof(n[2]), "%lld", (long long)(k->vmstat - k->trace));
+		cell(line, 0, k->name);
+		for (size_t c = 0; c < 3; c++)
+			cell(line, 1 + c, n[c]);
+		cell(line, 4, !k->ok ? explained ? explained : "does not add up"
+			      : explained ? explained
+					  : "");
+	}
+	if (t && v->nr_counters) {
+		print_table(out, t);
+		fputc('\n', out);
+	} else if (t) {
+		scols_unref_table(t);
+	}
+}
+
+char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capture, size_t width)
+{
+	static const char *const verdicts[] = {
+		"agrees: the host's own policy reproduces what its kernel recorded",
+		"disagrees",
+		"no evidence: the capture has nothing to check",
+	};
+	char *text = NULL, release[256];
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s%s%s: %s\n\n", capture->name,
+		nrp_kernel_release(capture->facts.kernel, release, sizeof(release)) ? ", kernel " : "",
+		nrp_kernel_release(capture->facts.kernel, release, sizeof(release)) ? release : "",
+		verdicts[v->verdict]);
+	for (size_t i = 0; i < v->nr_checks; i++)
+		print_check(out, &v->check[i], width);
+	print_counters(out, v, width);
+	fprintf(out,
+		"coverage: %.1f full scan passes per address space; pages seen once %llu, twice %llu, "
+		"more often %llu\n",
+		v->passes, (unsigned long long)v->pages_seen[0],
+		(unsigned long long)v->pages_seen[1], (unsigned long long)v->pages_seen[2]);
+	if (v->nr_notes)
+		fprintf(out, "notes\n");
+	for (size_t i = 0; i < v->nr_notes; i++)
+		print_note(out, v->note[i].code, v->note[i].text, width);
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/common.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum nrp_status cli_error(const struct nrp_error *err)
+{
+	char what[sizeof(err->what)];
+
+	/* One line, whatever a library's message holds. */
+	snprintf(what, sizeof(what), "%s", err->what[0] ? err->what : "failed");
+	for (char *p = what; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	fprintf(stderr, "numareplay: ");
+	if (err->file[0])
+		fprintf(stderr, "%s: ", err->file);
+	if (err->offset >= 0)
+		fprintf(stderr, "offset %lld: ", (long long)err->offset);
+	fprintf(stderr, "%s", what);
+	if (err->remedy[0])
+		fprintf(stderr, ": %s", err->remedy);
+	fputc('\n', stderr);
+	return err->status == NRP_DONE ? NRP_INTERNAL : err->status;
+}
+
+void cli_error_text(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "numareplay: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+size_t cli_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col;
+	return 80;
+}
+
+enum nrp_status cli_print_json(json_t *doc)
+{
+	int r;
+
+	if (!doc) {
+		cli_error_text("out of memory");
+		return NRP_INTERNAL;
+	}
+	r = json_dumpf(doc, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(doc);
+	return r == 0 ? NRP_DONE : NRP_INTERNAL;
+}
+
+enum nrp_status cli_print_text(char *text)
+{
+	if (!text) {
+		cli_error_text("out of memory");
+		return NRP_INTERNAL;
+	}
+	fputs(text, stdout);
+	free(text);
+	return NRP_DONE;
+}
+
+enum nrp_status cli_open(struct nrp_store **ret_store, struct nrp_capture *ret_capture,
+			 const char *path, const char *which, enum nrp_store_mode mode)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+
+	if (nrp_store_open(&store, path, mode, &err) < 0)
+		return cli_error(&err);
+	if (nrp_store_load_capture(store, which, ret_capture, &err) < 0) {
+		nrp_store_close(store);
+		return cli_error(&err);
+	}
+	*ret_store = store;
+	return NRP_DONE;
+}

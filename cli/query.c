@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/common.h"
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_JSON };
+
+#define MAX_SQL (1 << 20) /* bytes of a statement read from standard input */
+
+static const struct cli_option options[] = {
+	[OPT_JSON] = { "json", 0, NULL, "rows as a JSON array of objects instead of CSV" },
+	{ NULL, 0, NULL, NULL },
+};
+
+static void print_csv_field(const char *text)
+{
+	if (!text)
+		return;
+	if (!strpbrk(text, ",\"\n\r")) {
+		fputs(text, stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_csv_names(sqlite3_stmt *s)
+{
+	for (int i = 0; i < sqlite3_column_count(s); i++) {
+		if (i)
+			putchar(',');
+		print_csv_field(sqlite3_column_name(s, i));
+	}
+	putchar('\n');
+}
+
+static void print_csv_row(sqlite3_stmt *s)
+{
+	for (int i = 0; i < sqlite3_column_count(s); i++) {
+		if (i)
+			putchar(',');
+		print_csv_field((const char *)sqlite3_column_text(s, i));
+	}
+	putchar('\n');
+}
+
+static json_t *value_json(sqlite3_stmt *s, int i)
+{
+	switch (sqlite3_column_type(s, i)) {
+	case SQLITE_INTEGER:
+		return json_integer(sqlite3_column_int64(s, i));
+	case SQLITE_FLOAT:
+		return json_real(sqlite3_column_double(s, i));
+	case SQLITE_TEXT:
+		return json_string((const char *)sqlite3_column_text(s, i));
+	case SQLITE_BLOB: {
+		int n = sqlite3_column_bytes(s, i);
+		const unsigned char *blob = sqlite3_column_blob(s, i);
+		char *hex = malloc(2 * (size_t)n + 1);
+		json_t *o;
+
+		if (!hex)
+			return NULL;
+		for (int k = 0; k < n; k++)
+			snprintf(hex + 2 * k, 3, "%02x", blob[k]);
+		hex[2 * n] = '\0';
+		o = json_string(hex);
+		free(hex);
+		return o;
+	}
+	default:
+		return json_null();
+	}
+}
+
+static json_t *row_json(sqlite3_stmt *s)
+{
+	json_t *row = json_object();
+
+	for (int i = 0; i < sqlite3_column_count(s); i++)
+		json_object_set_new(row, sqlite3_column_name(s, i), value_json(s, i));
+	return row;
+}
+
+/* Runs one statement; SQLite's result code of the last step. */
+static int run_statement(sqlite3_stmt *s, bool json)
+{
+	json_t *rows = json ? json_array() : NULL;
+	bool has_rows = sqlite3_column_count(s) > 0;
+	int r;
+
+	if (!json && has_rows)
+		print_csv_names(s);
+	while ((r = sqlite3_step(s)) == SQLITE_ROW) {
+		if (json)
+			json_array_append_new(rows, row_json(s));
+		else
+			print_csv_row(s);
+	}
+	if (json && has_rows)
+		cli_print_json(rows);
+	else
+		json_decref(rows);
+	return r;
+}
+
+/* Statements in order; result sets are parted by an empty line. */
+static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool json)
+{
+	sqlite3 *db = nrp_store_db(store);
+	struct nrp_error err = NRP_ERROR_INIT;
+	bool first = true;
+
+	while (*sql) {
+		sqlite3_stmt *s = NULL;
+		const char *tail;
+		int r = sqlite3_prepare_v2(db, sql, -1, &s, &tail);
+
+		if (r != SQLITE_OK) {
+			int at = sqlite3_error_offset(db);
+
+			cli_error_text("SQL: %s%s%.40s", sqlite3_errmsg(db), at >= 0 ? " near: " : "",
+				       at >= 0 ? sql + at : "");
+			return (r & 0xff) == SQLITE_ERROR ? NRP_USAGE
+							  : (nrp_store_fail(store, &err, "read"),
+							     err.status);
+		}
+		sql = tail;
+		if (!s)
+			continue; /* a comment or blanks */
+		if (!first && !json)
+			putchar('\n');
+		first = false;
+		r = run_statement(s, json);
+		sqlite3_finalize(s);
+		if (r != SQLITE_DONE) {
+			nrp_store_fail(store, &err, "run the query");
+			return cli_error(&err);
+		}
+	}
+	return NRP_DONE;
+}
+
+static char *read_stdin(void)
+{
+	char *sql = malloc(MAX_SQL + 1);
+	size_t n = sql ? fread(sql, 1, MAX_SQL, stdin) : 0;
+
+	if (sql)
+		sql[n] = '\0';
+	return sql;
+}
+
+static enum nrp_status run(const struct cli_args *args)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+	char *input = NULL;
+	enum nrp_status s;
+
+	if (nrp_store_open(&store, args->file[0], NRP_STORE_READ, &err) < 0)
+		return cli_error(&err);
+	if (nrp_store_register_tables(store, &err) < 0) {
+		s = cli_error(&err);
+	} else {
+		if (args->files < 2)
+			input = read_stdin();
+		s = run_sql(store, args->files < 2 ? input ? input : "" : args->file[1],
+			    cli_given(args, OPT_JSON));
+		free(input);
+	}
+	nrp_store_close(store);
+	return s;
+}
+
+const struct cli_command cli_query = {
+	.name = "query",
+	.synopsis = "DB [SQL]",
+	.summary = "run SQL over results and records (from standard input without SQL)",
+	.details = "Every record kind is a table: hint_fault, scan_pass, scan_range, migration, ..\n"
+		   "Example: numareplay query DB \"SELECT this_nid, src_nid, count(*) FROM hint_fault\n"
+		   "GROUP BY 1, 2\". Output is CSV, one empty line between result sets.",
+	.min_files = 1,
+	.max_files = 2,
+	.options = options,
+	.run = run,
+};

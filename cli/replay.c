@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis/compare.h"
+#include "cli/common.h"
+#include "cli/options.h"
+
+enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_CAPTURE, OPT_JSON };
+
+static const struct cli_option options[] = {
+	[OPT_OLD] = { "old", 0, "P", "old policy (default: host)" },
+	[OPT_NEW] = { "new", 0, "P", "new policy" },
+	[OPT_SET] = { "set", 0, "K=V", "parameter: [old:|new:]FAMILY.PARAM=VALUE or PARAM=VALUE" },
+	[OPT_CAPTURE] = { "capture", 0, "NAME|ID", "which capture, where there are several" },
+	[OPT_JSON] = { "json", 0, NULL, "print the document numareplay.comparison/1" },
+	{ NULL, 0, NULL, NULL },
+};
+
+static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2],
+		       struct nrp_error *err)
+{
+	const char *old_text = cli_value(args, OPT_OLD);
+	int r = nrp_lane_parse(&lane[0], old_text ? old_text : "host", err);
+
+	if (r == 0)
+		r = nrp_lane_parse(&lane[1], cli_value(args, OPT_NEW), err);
+	for (size_t i = 0; r == 0 && i < args->option[OPT_SET].count; i++)
+		r = nrp_lane_set(&lane[0], &lane[1], args->option[OPT_SET].value[i], err);
+	return r;
+}
+
+static int compare(struct nrp_comparison *ret, struct nrp_store *store,
+		   const struct nrp_capture *capture, const struct nrp_lane_spec lane[2],
+		   struct nrp_error *err)
+{
+	struct nrp_verify verify;
+	struct nrp_replay replay;
+	int r = nrp_verify_run(&verify, store, capture, err);
+
+	if (r == 0)
+		r = nrp_replay_run(&replay, store, capture, &verify, &lane[0], &lane[1], err);
+	if (r < 0)
+		return r;
+	r = nrp_comparison_build(ret, &replay, capture, &verify, err);
+	if (r == 0) {
+		r = nrp_store_begin(store, err);
+		if (r == 0)
+			r = nrp_fidelity_save(&verify, store, capture->id, err);
+		if (r == 0)
+			r = nrp_comparison_save(ret, store, &replay, err);
+		if (r == 0)
+			r = nrp_store_commit(store, err);
+		if (r < 0) {
+			nrp_store_rollback(store);
+			nrp_comparison_clear(ret);
+		}
+	}
+	nrp_replay_clear(&replay);
+	return r;
+}
+
+static enum nrp_status run(const struct cli_args *args)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_lane_spec lane[2];
+	struct nrp_comparison comparison;
+	struct nrp_capture capture;
+	struct nrp_store *store;
+	enum nrp_status s;
+
+	if (!cli_given(args, OPT_NEW)) {
+		cli_error_text("name the new policy: --new P (numareplay policies lists them)");
+		return NRP_USAGE;
+	}
+	if (parse_lanes(args, lane, &err) < 0)
+		return cli_error(&err);
+	s = cli_open(&store, &capture, args->file[0], cli_value(args, OPT_CAPTURE),
+		     NRP_STORE_WRITE);
+	if (s != NRP_DONE)
+		return s;
+	if (compare(&comparison, store, &capture, lane, &err) < 0) {
+		s = cli_error(&err);
+	} else {
+		s = cli_given(args, OPT_JSON)
+			    ? cli_print_json(nrp_comparison_json(&comparison))
+			    : cli_print_text(nrp_comparison_text(&comparison, cli_width()));
+		nrp_comparison_clear(&comparison);
+	}
+	nrp_capture_clear(&capture);
+	nrp_store_close(store);
+	return s;
+}
+
+const struct cli_command cli_replay = {
+	.name = "replay",
+	.synopsis = "DB [--old P] --new P [--set K=V ..]",
+	.summary = "replay an old and a new policy and say what differs",
+	.details = "P is host, off, a kernel profile (linux-6.12) or [PROFILE,]FAMILY=VARIANT[,..].\n"
+		   "Families not named are the host's own, as verify finds them. The result is stored;\n"
+		   "the same comparison again replaces it.",
+	.min_files = 1,
+	.max_files = 1,
+	.options = options,
+	.run = run,
+};
