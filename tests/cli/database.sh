@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Databases that are foreign, damaged or too new.
+. "$(dirname "$0")/lib.sh"
+
+"$NRP" import -q "$DATA/thp-5.10.dat" -o good.db
+
+for command in info verify report; do
+	want 3 "$NRP" $command missing.db
+	want_error 'missing.db: .*No such file|missing.db: .*does not exist'
+	: >empty.db
+	want 3 "$NRP" $command empty.db
+	want_error 'empty.db: '
+	printf 'no database, but long enough to be looked at as one\n' >text.db
+	want 3 "$NRP" $command text.db
+	want_error 'text.db: .*not a'
+	mkdir -p folder.db
+	want 3 "$NRP" $command folder.db
+	want_error 'folder.db: .*directory'
+	rm -f foreign.db
+	sqlite3 foreign.db 'CREATE TABLE t(x)'
+	want 3 "$NRP" $command foreign.db
+	want_error "foreign.db: .*not numareplay's|foreign.db: .*not a numareplay"
+	cp good.db newer.db
+	sqlite3 newer.db 'PRAGMA user_version = 99'
+	want 3 "$NRP" $command newer.db
+	want_error 'newer.db: .*99.*newer numareplay'
+done
+cp good.db newer.db
+sqlite3 newer.db 'PRAGMA user_version = 99'
+cp newer.db before.db
+want 3 "$NRP" import "$DATA/thp-6.1.dat" -o newer.db
+want_error 'newer.db: .*99'
+want_same newer.db before.db
+cp text.db before.db
+want 3 "$NRP" import "$DATA/thp-6.1.dat" -o text.db
+want_error 'text.db: '
+want_same text.db before.db
+
+# A damaged block is found by its checksum; nothing crashes, nothing is believed.
+cp good.db damaged.db
+sqlite3 damaged.db 'UPDATE block SET data = zeroblob(length(data)) WHERE kind = 0'
+want 3 "$NRP" verify damaged.db
+want_error 'damaged.db: .*damaged'
+want 3 "$NRP" replay damaged.db --new migrate.ratelimit=spin
+want_error 'damaged.db: .*damaged'
+want 3 "$NRP" query damaged.db 'SELECT sum(addr) FROM hint_fault'
+want_error 'damaged'
+cp good.db damaged.db
+sqlite3 damaged.db 'UPDATE block SET checksum = checksum + 1 WHERE kind = 0'
+want 3 "$NRP" verify damaged.db
+want_error 'damaged.db: .*damaged'
+
+# Cut short, and with a page overwritten, at many places: an error or an answer, never a crash.
+size=$(stat -c %s good.db)
+for ((at = 0; at < size; at += 8192)); do
+	head -c $at good.db >cut.db
+	"$NRP" verify cut.db >out 2>err
+	case $? in
+	0 | 3) ok ;;
+	*) not_ok "verify of a database cut at $at: status $?, $(head -2 err)" ;;
+	esac
+	cp good.db torn.db
+	head -c 512 /dev/urandom | dd of=torn.db bs=1 seek=$at conv=notrunc status=none
+	"$NRP" verify torn.db >out 2>err
+	case $? in
+	0 | 1 | 3) ok ;;
+	*) not_ok "verify of a database torn at $at: status $?, $(head -2 err)" ;;
+	esac
+	cp torn.db before.db
+	"$NRP" import "$DATA/thp-6.1.dat" -o torn.db >out 2>err
+	case $? in
+	0) ok ;;
+	3)
+		want_error ': '
+		want_same torn.db before.db
+		;;
+	*) not_ok "import into a database torn at $at: $(head -2 err)" ;;
+	esac
+done
+
+# kill -9 in the middle of an import leaves the old state.
+cp good.db killed.db
+"$NRP" info good.db --json >want.json
+for delay in 0.01 0.03 0.06 0.1; do
+	"$NRP" import "$DATA/limiter-6.12.dat" -o killed.db >/dev/null 2>&1 &
+	sleep $delay
+	kill -9 $! 2>/dev/null
+	wait $! 2>/dev/null
+	n=$("$NRP" query killed.db 'SELECT count(*) FROM capture' | tail -1)
+	case $n in
+	1) "$NRP" verify killed.db >/dev/null && ok || not_ok "killed after $delay s: verify" ;;
+	2)
+		ok # it was faster
+		break
+		;;
+	*) not_ok "killed after $delay s: $n captures" ;;
+	esac
+done
+done_testing

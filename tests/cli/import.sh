@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Import: side files, names, several captures, duplicates, all or nothing.
+. "$(dirname "$0")/lib.sh"
+
+want 0 "$NRP" import "$DATA/thp-5.10.dat" -o a.db
+want_out '^thp-5.10: 4004 events in 10\.'
+want_out 'none lost'
+want 0 "$NRP" info a.db
+want_out 'kernel +Linux .* 5\.10\.0-32-amd64'
+want_out 'hint_fault +656 '
+want 0 "$NRP" info a.db --json
+want_json '.info.facts.hz == 250 and .info.facts.cpupid_bits == 21 and .info.facts.nid_shift == 54'
+want_json '.info.fingerprint.thp_function and (.info.fingerprint.prepare_step | not)'
+want_json '.info.nodes[1].cpus == [2,3] and (.info.topology_inferred | not)'
+want_json '.info.tier == 3 and .info.events.lost == 0 and .info.events.read == 4004'
+
+# The same bytes again, or another capture of the name.
+cp a.db before.db
+want 2 "$NRP" import "$DATA/thp-5.10.dat" -o a.db
+want_error 'in the database already: --force'
+want_same a.db before.db
+want 2 "$NRP" import "$DATA/thp-6.1.dat" -o a.db --name thp-5.10
+want_error 'another capture of this name'
+want_same a.db before.db
+want 0 "$NRP" import "$DATA/thp-5.10.dat" -o a.db --force
+want 0 "$NRP" query a.db 'SELECT count(*) FROM capture'
+want_out '^1$'
+want 0 "$NRP" query a.db 'SELECT count(*) FROM hint_fault'
+want_out '^656$'
+
+# Several captures in one file.
+want 0 "$NRP" import "$DATA/thp-6.1.dat" "$DATA/thp-6.12.dat" -o a.db
+want 2 "$NRP" info a.db
+want_error 'thp-5.10.*thp-6.1.*thp-6.12.*--capture'
+want 2 "$NRP" verify a.db --capture nothing
+want_error 'thp-6.12'
+want 0 "$NRP" verify a.db --capture thp-6.1
+want_out '^thp-6.1, kernel 6\.1\.0-57-amd64: agrees'
+want 0 "$NRP" verify a.db --capture 3
+want_out '^thp-6.12, '
+
+# One bad file of several: nothing is kept.
+head -c 20000 "$DATA/thp-7.2.dat" >cut.dat
+cp a.db before.db
+want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o a.db
+want_error 'cut.dat: offset [0-9]+: '
+want_same a.db before.db
+want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o new.db
+want_absent new.db
+
+# Side files by option; a capture without any.
+cp "$DATA/thp-6.12.dat" alone.dat
+want 0 "$NRP" import alone.dat -o b.db
+want 0 "$NRP" verify b.db --json
+want_json '.verdict == "agrees" and (.counters | length) == 0'
+want_json '[.notes[].code] | contains(["topology_inferred", "no_vmstat"])'
+want 0 "$NRP" import alone.dat -o c.db --facts "$DATA/thp-6.12.facts" \
+	--vmstat "$DATA/thp-6.12.vmstat0" "$DATA/thp-6.12.vmstat1" --name mine
+want 0 "$NRP" verify c.db --json
+want_json '.capture == "mine" and (.counters[] | select(.name == "numa_pages_migrated") | .difference == 0)'
+
+# The inferred topology is the recorded one, but for the CPU that has no event to prove its node.
+"$NRP" query b.db 'SELECT cpu, nid FROM host_cpu WHERE nid IS NOT NULL' >inferred
+"$NRP" query c.db 'SELECT cpu, nid FROM host_cpu' >recorded
+[ "$(wc -l <inferred)" -eq 4 ] && ! grep -vxFf recorded inferred && ok || not_ok 'inferred topology'
+
+# Formats: v6, v7 without compression, v7 zstd hold the same records.
+for pair in thp-6.12:thp-6.12-v6 thp-5.10:thp-5.10-none; do
+	rm -f x.db y.db
+	want 0 "$NRP" import "$DATA/${pair%:*}.dat" -o x.db
+	want 0 "$NRP" import "$DATA/${pair#*:}.dat" -o y.db --facts "$DATA/${pair%:*}.facts"
+	for kind in hint_fault scan_pass scan_range scan_skip migration task_move task_life; do
+		"$NRP" query x.db "SELECT * FROM $kind ORDER BY time, tid" >x.csv
+		"$NRP" query y.db "SELECT * FROM $kind ORDER BY time, tid" >y.csv
+		want_same x.csv y.csv
+	done
+done
+done_testing

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# verify, replay and report: documents, exit status, determinism.
+. "$(dirname "$0")/lib.sh"
+
+"$NRP" import -q "$DATA/limiter-6.12.dat" "$DATA/shared-4.18.dat" "$DATA/cowmix-4.18.dat" -o a.db
+L="--capture limiter-6.12"
+S="--capture shared-4.18"
+
+# verify: the fixed document; every rule of the family, exercised or not.
+want 0 "$NRP" verify a.db $L --json
+want_json '.schema == "numareplay.verify/1" and .verdict == "agrees" and .kernel == "6.12.95"'
+want_json '.checks[0] | .family == "migrate.filter" and .variant == "6.12" and .indistinguishable == ["6.1"]'
+want_json '.checks[0] | .decisions == 3109 and .agree == 3109 and .disagree == 0 and .undecided == 0'
+want_json '.checks[0].rules | map(.rule) == ["D0","D1","D2","D3","D4","D5","D6","D7","D8","D9"]'
+want_json '.checks[0].others | map(.variant) == ["4.18","4.19","6.1"]'
+want_json '.counters[] | select(.name == "numa_hint_faults") | .trace == 18448 and .vmstat == 18448 and .difference == 0 and .explained == null'
+want_json '.coverage.pages_seen | length == 3'
+want_json '.lost_events == 0 and .probe_misses == null and .unjoined_events == 0'
+want 0 "$NRP" verify a.db $S --json
+want_json '.checks[1] | .family == "migrate.ratelimit" and .variant == "spin" and .quota == 256 and .agree == 1703'
+want_json '.checks[1].indistinguishable == ["trylock-stretch"]'
+want_json '.counters[] | select(.name == "numa_pages_migrated") | .explained == "window_edges"'
+# vmstat counts more PTE updates than the window's edges allow: the answer is no.
+want 1 "$NRP" verify a.db --capture cowmix-4.18 --json
+want_json '.verdict == "disagrees"'
+want_json '.counters[] | select(.name == "numa_pte_updates") | .explained == null'
+
+# replay: the fixed document; every published metric; identity; pairs.
+want 0 "$NRP" replay a.db $L --old migrate.ratelimit=none --new migrate.ratelimit=spin --set quota=200 --json
+cp out first.json
+want_json '.schema == "numareplay.comparison/1" and .capture == "limiter-6.12" and .open_loop'
+want_json '.new.variants["migrate.ratelimit"] == "spin" and .new.set["migrate.ratelimit.quota"] == 200'
+want_json '[.metrics[].name] | contains(["hint_faults","hint_faults_remote","pte_updates","hint_fault_pages","migration_attempt_pages","migrated_pages","migration_attempts","migrations_admitted","migrations_denied","remote_accesses","remote_residency","scan_passes","scan_ranges","scans_lock_skipped","starved_vmas","cpu_cost","page_migration_waits","page_migration_wait_ns","lock_wait_faults_ns","lock_wait_readers_ns","lock_wait_writers_ns","lock_wait_munmap_ns","lock_wait_faults_over_2ms","hugetlb_isolated","hugetlb_migrated","smaps_private_hugetlb_bytes","smaps_shared_hugetlb_bytes"])'
+want_json '.metrics[] | select(.name == "migrated_pages") | .old.value == 3063 and .old.class == "exact" and .new.class == "bounded" and .new.lower <= .new.value and .new.value <= .new.upper'
+want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == .old.value - .new.upper and .avoided.upper == .old.value - .new.lower'
+want_json '[.metrics[] | .old, .new, .avoided | select(.class == "exact") | .value == .lower and .value == .upper] | all'
+want_json '[.metrics[] | .old, .new, .avoided | select(.class == "not_observable") | .value == null and .lower == null and .upper == null] | all'
+want_json '.metrics[] | select(.name == "lock_wait_munmap_ns") | .avoided == {"value":0,"lower":0,"upper":0,"class":"exact","tier":3}'
+want_json '.notes[] | select(.code == "e0_decisions") | .admitted + .denied == 3109'
+want_json '[.notes[].code] | contains(["sticky_scan_period","first_window_unknown","divergence","open_loop"])'
+want 0 "$NRP" report a.db $L --format json
+want_same out first.json
+want 0 "$NRP" replay a.db $L --old migrate.ratelimit=none --new migrate.ratelimit=spin --set quota=200 --json
+want_same out first.json
+want 0 "$NRP" query a.db 'SELECT count(*) FROM replay'
+want_out '^1$'
+want 0 "$NRP" query a.db 'SELECT count(*) FROM decision WHERE old_answer = 1 AND new_answer = 0'
+want_out "^$(jq '.notes[] | select(.code == "e0_decisions") | .denied' first.json)\$"
+want 0 "$NRP" query a.db "SELECT new_value FROM report_metrics WHERE metric = 'migrated_pages'"
+want_out "^$(jq '.metrics[] | select(.name == "migrated_pages") | .new.value' first.json)(\.0)?\$"
+
+# The kernel's default quota is never reached: identical, with the reason.
+want 0 "$NRP" replay a.db $L --new migrate.ratelimit=spin --json
+want_json '.notes[] | select(.code == "identical_on_trace") | .max_pages_in_window <= .quota and .window_ticks == 26'
+want_json '[.metrics[].avoided | .value == 0 and .class == "exact"] | all'
+
+# The host's own limiter, its quota taken from the evidence; off; families that are not replayed.
+want 0 "$NRP" replay a.db $S --new migrate.ratelimit=none --json
+want_json '.old.set["migrate.ratelimit.quota"] == 256'
+want_json '.metrics[] | select(.name == "migrations_denied") | .old.value == 49 and .old.class == "exact" and .new.value == 0'
+want 0 "$NRP" replay a.db $S --new off --json
+want_json '.metrics[] | select(.name == "hint_faults") | .new == {"value":0,"lower":0,"upper":0,"class":"exact","tier":3}'
+want 0 "$NRP" replay a.db $L --old linux-6.12 --new linux-7.2 --json
+want_json '[.notes[] | select(.code == "family_not_replayed") | .family] | contains(["scan.vma"])'
+want_json '.metrics[] | select(.name == "migrated_pages") | .new.class == "not_observable" and .avoided.class == "not_observable"'
+
+# Without --capture, and with several replays.
+want 2 "$NRP" replay a.db --new migrate.ratelimit=spin
+want_error 'limiter-6.12.*--capture'
+want 0 "$NRP" report a.db $L --replay all
+want_out 'migrate.ratelimit=spin'
+want 2 "$NRP" report a.db $L --replay 999
+want_error 'no replay 999'
+want 2 "$NRP" report a.db $L --replay x
+want_error "takes a number or all"
+want 0 "$NRP" report a.db --capture cowmix-4.18
+want_out 'nothing replayed yet'
+want 0 "$NRP" report a.db $L -o report.txt
+[ -s report.txt ] && ok || not_ok 'report -o wrote nothing'
+
+# SQL.
+want 0 "$NRP" query a.db 'SELECT 1 AS a, NULL AS b, '"'x,y'"' AS c; SELECT 2 AS d'
+printf 'a,b,c\n1,,"x,y"\n\nd\n2\n' >want.csv
+want_same out want.csv
+want 0 "$NRP" query a.db 'SELECT 1 AS a, NULL AS b' --json
+want_json '. == [{"a":1,"b":null}]'
+want 2 "$NRP" query a.db 'SELECT x FROM nowhere'
+want_error 'no such table'
+printf 'SELECT count(*) AS n FROM ratelimit' | "$NRP" query a.db >out
+want_out '^589$|^[0-9]+$'
+done_testing
