@@ -286,7 +286,7 @@ static int next_page(struct nrp_tracefile *file, struct nrp_stream *s, struct nr
 static int decode(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
 {
 	struct kbuffer_raw_info info = { .next = s->page + s->next };
-	const uint8_t *next;
+	const uint8_t *next = NULL;
 	int64_t end = -1;
 
 	if (s->stop - s->next >= 4 && kbuffer_raw_get(file->reader.kbuf, s->page, &info)) {

@@ -68,5 +68,5 @@ int main(int argc, char **argv)
 		cli_error_text("cannot write the output");
 		return NRP_INTERNAL;
 	}
-	return status;
+	return (int)status;
 }

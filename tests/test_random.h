@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Random numbers for the property tests of replay/policies. */
-#ifndef NRP_TESTS_POLICY_RANDOM_H
-#define NRP_TESTS_POLICY_RANDOM_H
+/* Random numbers for the property tests; the seed is printed. */
+#ifndef NRP_TEST_RANDOM_H
+#define NRP_TEST_RANDOM_H
 
 #include <stdint.h>
 #include <stdio.h>
