@@ -139,7 +139,8 @@ int second_reading(struct second_reading *ret, const char *path)
 	tracecmd_iterate_events(handle, NULL, 0, see, &r);
 	tracecmd_close(handle);
 	free(r.open);
-	qsort(ret->answers, ret->nr_answers, sizeof(*ret->answers), by_time);
+	if (ret->nr_answers)
+		qsort(ret->answers, ret->nr_answers, sizeof(*ret->answers), by_time);
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "second_reader_leaks.h"
+
 #include "capture/tracefile.h"
 #include "tests/test_random.h"
 #include "tests/trace_sample.h"
@@ -28,14 +30,6 @@
 #define SMALL         (600 << 10) /* bytes of captures that are damaged and cut */
 
 static glob_t files;
-
-/* Asked by the leak sanitizer: libtraceevent 1.7 loses a few bytes of some event formats. */
-const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:tep_parse_event\n";
-}
 
 /* ---- libtracecmd's events, merged by the plainest means ---------------------------------- */
 
