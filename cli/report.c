@@ -28,10 +28,11 @@ struct request {
 	struct nrp_error err;
 };
 
-static enum nrp_status print_one(struct request *q, int64_t id)
+/* With @list the JSON document goes there instead of to the output. */
+static enum nrp_status print_one(struct request *q, int64_t id, json_t *list)
 {
 	struct nrp_comparison c;
-	enum nrp_status s;
+	enum nrp_status s = NRP_DONE;
 	int r = nrp_comparison_load(&c, q->store, q->capture.id, id, &q->err);
 
 	if (r == -ENOENT) {
@@ -41,8 +42,11 @@ static enum nrp_status print_one(struct request *q, int64_t id)
 	}
 	if (r < 0)
 		return cli_error(&q->err);
-	s = q->json ? cli_print_json(nrp_comparison_json(&c))
-		    : cli_print_text(nrp_comparison_text(&c, cli_width()));
+	if (list)
+		json_array_append_new(list, nrp_comparison_json(&c));
+	else
+		s = q->json ? cli_print_json(nrp_comparison_json(&c))
+			    : cli_print_text(nrp_comparison_text(&c, cli_width()));
 	nrp_comparison_clear(&c);
 	return s;
 }
@@ -80,22 +84,28 @@ static int list_replays(struct request *q, int64_t **ret, size_t *ret_count)
 	return 0;
 }
 
+/* Host, counts, losses, and what verify says: coverage and fidelity. */
 static enum nrp_status print_summary(struct request *q)
 {
+	struct nrp_verify verify;
+	enum nrp_status s;
 	json_t *doc;
 
+	if (nrp_verify_run(&verify, q->store, &q->capture, &q->err) < 0)
+		return cli_error(&q->err);
 	if (q->json) {
 		if (nrp_cli_capture_json(&doc, q->store, &q->capture, &q->err) < 0)
 			return cli_error(&q->err);
-		return cli_print_json(json_pack("{s:s,s:o,s:[]}", "schema", "numareplay.summary/1",
-						"info", doc, "replays"));
+		return cli_print_json(json_pack("{s:s,s:o,s:o,s:[]}", "schema",
+						"numareplay.summary/1", "info", doc, "verify",
+						nrp_verify_json(&verify, &q->capture), "replays"));
 	}
 	if (nrp_cli_print_capture(q->store, &q->capture, &q->err) < 0)
 		return cli_error(&q->err);
-	printf("\nnothing replayed yet: numareplay replay %s --new migrate.ratelimit=spin "
-	       "(numareplay verify %s checks the capture)\n",
-	       q->path, q->path);
-	return NRP_DONE;
+	putchar('\n');
+	s = cli_print_text(nrp_verify_text(&verify, &q->capture, cli_width()));
+	printf("\nnothing replayed yet: numareplay replay %s --new migrate.ratelimit=spin\n", q->path);
+	return s;
 }
 
 static enum nrp_status print_replays(struct request *q, const char *which)
@@ -109,13 +119,19 @@ static enum nrp_status print_replays(struct request *q, const char *which)
 	if (!n) {
 		s = print_summary(q);
 	} else if (!which) {
-		s = print_one(q, 0);
+		s = print_one(q, 0, NULL);
 	} else if (!strcmp(which, "all")) {
+		json_t *list = q->json ? json_array() : NULL;
+
 		for (size_t i = 0; i < n && s == NRP_DONE; i++) {
 			if (!q->json)
 				printf("%s[%lld] ", i ? "\n" : "", (long long)ids[i]);
-			s = print_one(q, ids[i]);
+			s = print_one(q, ids[i], list);
 		}
+		if (s == NRP_DONE && list)
+			s = cli_print_json(list);
+		else
+			json_decref(list);
 	} else {
 		char *end;
 		long long id = strtoll(which, &end, 10);
@@ -124,7 +140,7 @@ static enum nrp_status print_replays(struct request *q, const char *which)
 			cli_error_text("--replay takes a number or all, not '%s'", which);
 			s = NRP_USAGE;
 		} else {
-			s = print_one(q, id);
+			s = print_one(q, id, NULL);
 		}
 	}
 	free(ids);
