@@ -583,6 +583,24 @@ void nrp_ratelimit_lane_clear(struct nrp_ratelimit_lane *lane)
 	memset(lane, 0, sizeof(*lane));
 }
 
+/* No window can hold more than the quota: every start admits everything. */
+static void admit_all(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
+		      bool is_host)
+{
+	for (int n = 0; n < attempts->nr_nodes; n++)
+		lane->start[n] = nrp_ratelimit_start_at(&lane->params, 0);
+	for (size_t i = 0; i < attempts->count; i++) {
+		lane->decision[i].admitted = 1;
+		lane->admitted_pages += attempts->at[i].pages;
+	}
+	lane->starts_left = nrp_ratelimit_nr_starts(&lane->params);
+	lane->admitted = lane->admitted_min = lane->admitted_max = attempts->count;
+	lane->contradictions = attempts->denied;
+	lane->unexplained = attempts->unknown;
+	lane->fitted = is_host && lane->contradictions <= nrp_ratelimit_fit_tolerance(
+								 attempts->count - attempts->unknown);
+}
+
 int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_attempts *attempts,
 			   const struct nrp_ratelimit_params *params, bool is_host,
 			   struct nrp_error *err)
@@ -599,9 +617,18 @@ int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_atte
 					       &lane.max_pages_two_windows, err);
 	if (r < 0)
 		return r;
+	lane.no_denial_possible = params->variant == NRP_RATELIMIT_NONE ||
+				  lane.max_pages_two_windows <= params->quota;
 	lane.decision = calloc(attempts->count + 1, sizeof(*lane.decision));
 	lane.start = calloc((size_t)attempts->nr_nodes + 1, sizeof(*lane.start));
-	if (!lane.decision || !lane.start || score_all(&scores, attempts, params) < 0)
+	if (!lane.decision || !lane.start)
+		goto nomem;
+	if (lane.no_denial_possible) {
+		admit_all(&lane, attempts, is_host);
+		*ret = lane;
+		return 0;
+	}
+	if (score_all(&scores, attempts, params) < 0)
 		goto nomem;
 	plausible = calloc(scores.starts * scores.nodes + 1, sizeof(*plausible));
 	if (!plausible)
@@ -612,8 +639,6 @@ int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_atte
 	    mark_races(&lane, attempts) < 0 || mark_losses(&lane, attempts) < 0)
 		goto nomem;
 	count_open(&lane, attempts);
-	lane.no_denial_possible = params->variant == NRP_RATELIMIT_NONE ||
-				  lane.max_pages_two_windows <= params->quota;
 	free(plausible);
 	free(scores.at);
 	*ret = lane;
