@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PERIOD_MIN_MS 1000
+#define DEFAULT_SCAN_SIZE_MB 256
 #define DEFAULT_PERIOD_MAX_MS 60000
 
 void nrp_replay_clear(struct nrp_replay *replay)
@@ -143,6 +143,19 @@ static void find_identity(struct nrp_replay *r)
 
 /* ---- what the capture counts -------------------------------------------------------------------- */
 
+/*
+ * No task scans more often than this: the kernel divides the configured minimum by the size of the
+ * address space, but bounds what it scans to 2560 MB a second.
+ */
+static uint64_t shortest_period_ms(const struct nrp_host_facts *facts)
+{
+	uint64_t size = facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb
+						: DEFAULT_SCAN_SIZE_MB;
+	uint64_t floor_ms = 1000 / (size < 2560 ? 2560 / size : 1);
+
+	return floor_ms ? floor_ms : 1;
+}
+
 /* Passes that each address space could have had at the longest and the shortest period. */
 static void bound_passes(struct nrp_replay_observed *o, const struct nrp_pages *mms)
 {
@@ -187,9 +200,7 @@ static int count_scans(struct nrp_replay *r, struct nrp_store *store,
 			longest = p->scan_period_max;
 	}
 	nrp_cursor_close(cursor);
-	o->period_min_ms = capture->facts.scan_period_min_ms > 0
-				   ? (uint64_t)capture->facts.scan_period_min_ms
-				   : DEFAULT_PERIOD_MIN_MS;
+	o->period_min_ms = shortest_period_ms(&capture->facts);
 	o->period_max_ms = longest ? longest
 			   : capture->facts.scan_period_max_ms > 0
 				   ? (uint64_t)capture->facts.scan_period_max_ms
