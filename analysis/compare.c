@@ -143,6 +143,7 @@ static double max2(double a, double b)
 static void observed_lane(struct builder *b, int i)
 {
 	const struct nrp_replay_observed *o = &b->r->observed;
+	const struct nrp_scan_count *scans = &b->r->scans.recorded;
 	const struct nrp_replay_lane *lane = &b->r->lane[i];
 	const struct nrp_worlds_totals *t = &b->r->totals;
 	struct nrp_quantity *q = b->q[i];
@@ -153,7 +154,11 @@ static void observed_lane(struct builder *b, int i)
 	q[HINT_FAULTS] = exact((double)o->hint_faults, 3);
 	q[HINT_FAULTS_REMOTE] = exact((double)o->remote_faults, 3);
 	q[HINT_FAULT_PAGES] = exact((double)o->hint_fault_pages, 3);
-	q[PTE_UPDATES] = o->scan_passes ? exact((double)o->armed_pages, 3) : not_observable(3);
+	if (scans->passes) {
+		q[PTE_UPDATES] = exact((double)scans->armed_pages, 3);
+		q[SCAN_PASSES] = exact((double)scans->passes, 3);
+		q[SCAN_RANGES] = exact((double)scans->ranges, 3);
+	}
 	q[MIGRATION_ATTEMPTS] = exact(attempts, 3);
 	q[MIGRATION_ATTEMPT_PAGES] = exact((double)o->attempt_pages, 3);
 	if (certain) {
@@ -169,8 +174,6 @@ static void observed_lane(struct builder *b, int i)
 	q[REMOTE_RESIDENCY] = bounded(t->observed_remote_previous,
 				      min2(t->observed_remote_previous, t->observed_remote_next),
 				      max2(t->observed_remote_previous, t->observed_remote_next), 3);
-	q[SCAN_PASSES] = o->scan_passes ? exact((double)o->scan_passes, 3) : not_observable(3);
-	q[SCAN_RANGES] = o->scan_passes ? exact((double)o->scan_ranges, 3) : not_observable(3);
 	if (o->has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = exact((double)o->migration_waits, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = exact((double)o->migration_wait_ns, 3);
@@ -199,44 +202,44 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 #define SPREAD(lane, field) spread(lane, offsetof(struct nrp_world_result, field))
 
 /*
- * Other migrations change scan periods, and so how often pages are sampled: passes come at most
- * once per shortest period, and at least once per longest.
+ * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
+ * per shortest period, and not more rarely than once per longest.
  */
-static struct nrp_quantity scaled(double observed, const struct nrp_replay_observed *o)
+static struct nrp_quantity scaled(double value, double least, const struct nrp_scan_bounds *s)
 {
-	double most = (double)o->passes_max, least = (double)o->passes_min;
-	double passes = (double)o->scan_passes;
-
-	if (!o->scan_passes)
+	if (!s->recorded.passes)
 		return at_least(0, 3);
-	return bounded(observed, floor(observed * least / passes), ceil(observed * most / passes), 3);
+	return bounded(value, least,
+		       ceil(value * (double)s->passes_most / (double)s->recorded.passes), 3);
 }
 
 static void other_lane(struct builder *b, int i)
 {
-	const struct nrp_replay_observed *o = &b->r->observed;
+	const struct nrp_scan_bounds *scans = &b->r->scans;
 	const struct nrp_replay_lane *lane = &b->r->lane[i];
 	const struct nrp_world_result *w = lane->world;
 	double extra = (double)w[NRP_WORLD_CENTRAL].extra_faults_max, low = INFINITY, high = 0;
 	struct nrp_quantity *q = b->q[i];
 
-	q[HINT_FAULTS] = scaled((double)w[NRP_WORLD_CENTRAL].hint_faults, o);
-	q[HINT_FAULTS].lower = min2(q[HINT_FAULTS].lower, SPREAD(lane, hint_faults).lower);
+	q[HINT_FAULTS] = scaled((double)w[NRP_WORLD_CENTRAL].hint_faults,
+				SPREAD(lane, hint_faults).lower, scans);
 	q[HINT_FAULTS].upper += extra;
 	/* None of the faults need be remote; with more passes, all of them may be. */
 	q[HINT_FAULTS_REMOTE] = SPREAD(lane, remote_faults);
 	q[HINT_FAULTS_REMOTE].lower = 0;
 	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
 	q[HINT_FAULTS_REMOTE].has_upper = q[HINT_FAULTS].has_upper;
-	q[HINT_FAULT_PAGES] = scaled((double)w[NRP_WORLD_CENTRAL].hint_fault_pages, o);
-	q[HINT_FAULT_PAGES].lower =
-		min2(q[HINT_FAULT_PAGES].lower, SPREAD(lane, hint_fault_pages).lower);
+	q[HINT_FAULT_PAGES] = scaled((double)w[NRP_WORLD_CENTRAL].hint_fault_pages,
+				     SPREAD(lane, hint_fault_pages).lower, scans);
 	q[HINT_FAULT_PAGES].upper += extra;
-	if (o->scan_passes) {
-		q[PTE_UPDATES] = scaled((double)o->armed_pages, o);
+	if (scans->recorded.passes) {
+		q[PTE_UPDATES] = scaled((double)scans->recorded.armed_pages,
+					(double)scans->least.armed_pages, scans);
 		q[PTE_UPDATES].upper += extra;
-		q[SCAN_PASSES] = scaled((double)o->scan_passes, o);
-		q[SCAN_RANGES] = scaled((double)o->scan_ranges, o);
+		q[SCAN_PASSES] = scaled((double)scans->recorded.passes,
+					(double)scans->least.passes, scans);
+		q[SCAN_RANGES] = scaled((double)scans->recorded.ranges,
+					(double)scans->least.ranges, scans);
 	}
 	/* A refused page tries again at each of its faults: no upper bound for attempts. */
 	q[MIGRATION_ATTEMPTS] = SPREAD(lane, attempts);
@@ -255,7 +258,7 @@ static void other_lane(struct builder *b, int i)
 	}
 	q[REMOTE_RESIDENCY] =
 		bounded(w[NRP_WORLD_CENTRAL].remote_seconds_previous, low, high, 3);
-	if (o->has_migration_waits) {
+	if (b->r->observed.has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = at_least(0, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = at_least(0, 3);
 	}

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/replay.h"
-#include "replay/pages.h"
 #include "replay/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SCAN_SIZE_MB 256
-#define DEFAULT_PERIOD_MAX_MS 60000
 
 void nrp_replay_clear(struct nrp_replay *replay)
 {
@@ -142,73 +139,6 @@ static void find_identity(struct nrp_replay *r)
 }
 
 /* ---- what the capture counts -------------------------------------------------------------------- */
-
-/*
- * No task scans more often than this: the kernel divides the configured minimum by the size of the
- * address space, but bounds what it scans to 2560 MB a second.
- */
-static uint64_t shortest_period_ms(const struct nrp_host_facts *facts)
-{
-	uint64_t size = facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb
-						: DEFAULT_SCAN_SIZE_MB;
-	uint64_t floor_ms = 1000 / (size < 2560 ? 2560 / size : 1);
-
-	return floor_ms ? floor_ms : 1;
-}
-
-/* Passes that each address space could have had at the longest and the shortest period. */
-static void bound_passes(struct nrp_replay_observed *o, const struct nrp_pages *mms)
-{
-	uint64_t ms = o->duration_ns / 1000000, mm, page;
-	uint64_t rarest = ms / (o->period_max_ms ? o->period_max_ms : 1);
-	uint64_t densest = ms / (o->period_min_ms ? o->period_min_ms : 1) + 1;
-	const uint64_t *passes;
-	size_t position = 0;
-
-	while (mms && (passes = nrp_pages_next(mms, &position, &mm, &page))) {
-		o->passes_min += *passes < rarest ? *passes : rarest;
-		o->passes_max += *passes > densest ? *passes : densest;
-	}
-}
-
-static int count_scans(struct nrp_replay *r, struct nrp_store *store,
-		       const struct nrp_capture *capture, struct nrp_error *err)
-{
-	struct nrp_replay_observed *o = &r->observed;
-	struct nrp_pages *mms = nrp_pages_new(sizeof(uint64_t));
-	struct nrp_cursor *cursor = NULL;
-	const void *row;
-	uint64_t longest = 0, *passes;
-	int ret = mms ? nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_PASS, ~UINT64_C(0),
-					err)
-		      : nrp_fail_nomem(err);
-
-	while (ret == 0 && (ret = nrp_cursor_next(cursor, &row, err)) > 0) {
-		const struct nrp_scan_pass *p = row;
-
-		ret = 0;
-		passes = nrp_pages_get(mms, p->mm, 0);
-		if (!passes) {
-			ret = nrp_fail_nomem(err);
-			break;
-		}
-		++*passes;
-		o->scan_passes++;
-		o->scan_ranges += p->ranges;
-		o->armed_pages += p->armed_pages;
-		if (!NRP_NULL(p, scan_pass, scan_period_max) && p->scan_period_max > longest)
-			longest = p->scan_period_max;
-	}
-	nrp_cursor_close(cursor);
-	o->period_min_ms = shortest_period_ms(&capture->facts);
-	o->period_max_ms = longest ? longest
-			   : capture->facts.scan_period_max_ms > 0
-				   ? (uint64_t)capture->facts.scan_period_max_ms
-				   : DEFAULT_PERIOD_MAX_MS;
-	bound_passes(o, mms);
-	nrp_pages_free(mms);
-	return ret;
-}
 
 static int count_waits(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
@@ -369,7 +299,7 @@ static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
 	if (ret == 0)
 		ret = nrp_worlds_new(&worlds, &capture->facts,
 				     (enum nrp_filter_variant)r->filter.chosen,
-				     r->observed.period_max_ms, configs, n, err);
+				     r->scans.period_max_ms, configs, n, err);
 	if (ret == 0)
 		ret = nrp_replay_stream_open(&stream, store, capture->id, err);
 	if (ret == 0)
@@ -429,7 +359,7 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		e = run_e0(&r, i, capture, err);
 	}
 	if (e == 0)
-		e = count_scans(&r, store, capture, err);
+		e = nrp_scan_bounds_load(&r.scans, store, capture, err);
 	if (e == 0)
 		e = count_waits(&r, store, capture, err);
 	if (e == 0) {

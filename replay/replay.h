@@ -5,6 +5,7 @@
 
 #include "replay/ratelimit_lane.h"
 #include "replay/registry.h"
+#include "replay/scan_bounds.h"
 #include "replay/verify.h"
 #include "replay/worlds.h"
 
@@ -32,11 +33,8 @@ struct nrp_replay_observed {
 	uint64_t moves, moved_pages;
 	uint64_t attempts, attempt_pages; /* at the limiter's place */
 	uint64_t refused;		  /* by the host's own limiter: known or taken so */
-	uint64_t scan_passes, scan_ranges, armed_pages;
-	uint64_t passes_min, passes_max; /* at the longest and the shortest scan period */
 	uint64_t migration_waits, migration_wait_ns;
 	bool has_migration_waits; /* migration_entry_wait was probed */
-	uint64_t period_min_ms, period_max_ms; /* bounds of the scan period */
 	uint64_t duration_ns;
 };
 
@@ -45,6 +43,7 @@ struct nrp_replay {
 	struct nrp_verify_check filter, ratelimit; /* the host's own */
 	bool has_ratelimit_check;
 	struct nrp_replay_observed observed;
+	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
 	struct nrp_attempts attempts;
 	bool differs[NRP_NR_FAMILIES];	/* the lanes differ in this family */

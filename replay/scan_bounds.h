@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the scanner did, and between which limits it could have done it under other decisions: scan periods
+ * adapt to faults and refusals, so passes may have come as rarely as once per longest period, or as
+ * densely as once per shortest.
+ */
+#ifndef NRP_SCAN_BOUNDS_H
+#define NRP_SCAN_BOUNDS_H
+
+#include "numareplay/store.h"
+
+struct nrp_scan_count {
+	uint64_t passes, ranges, armed_pages;
+};
+
+struct nrp_scan_bounds {
+	struct nrp_scan_count recorded;
+	struct nrp_scan_count least; /* recorded passes that lie a longest period apart */
+	uint64_t passes_most;	     /* one per shortest period in every address space */
+	uint64_t period_min_ms, period_max_ms;
+};
+
+/* Reads the scan passes of a capture, twice. */
+int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
+			 const struct nrp_capture *capture, struct nrp_error *err);
+
+#endif
