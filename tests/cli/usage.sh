@@ -60,4 +60,12 @@ want_json '.profiles[] | select(.name == "linux-4.18") | .variants["migrate.rate
 want_json '.profiles[] | select(.name == "linux-6.12") | .variants["scan.vma"] == "P3"'
 want 2 "$NRP" policies bogus
 want_error "no family or profile 'bogus'"
+
+# An error is one line, whatever the names in it hold.
+want 2 "$NRP" $'two\nlines'
+want_error "no command 'two lines'"
+want 3 "$NRP" import $'two\nlines.dat' -o d.db
+want_error 'two lines.dat: '
+want 3 "$NRP" info $'e\033[1mscape.db'
+want_error 'e\?\[1mscape.db: '
 done_testing
