@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/facts.h"
+#include "numareplay/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -178,6 +179,7 @@ static int facts_line(struct facts_reader *r, char *line)
 
 	if (!strcmp(r->section, "uname")) {
 		snprintf(f->kernel, sizeof(f->kernel), "%.*s", (int)sizeof(f->kernel) - 1, line);
+		nrp_text_clean(f->kernel);
 		return 0;
 	}
 	if (!strcmp(r->section, "nodes"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Captures, their host facts, interned names and counters. */
+#include "numareplay/text.h"
 #include "schema/internal.h"
 
 #include <errno.h>
@@ -154,6 +155,7 @@ static void load_field(sqlite3_stmt *stmt, int index, const struct field *field,
 	case FIELD_TEXT_OPT:
 		text = (const char *)sqlite3_column_text(stmt, index);
 		snprintf(p, field->size, "%s", text ? text : "");
+		nrp_text_clean(p);
 		return;
 	case FIELD_HASH:
 		memset(p, 0, NRP_HASH_SIZE);
@@ -239,6 +241,10 @@ static int check_capture(struct nrp_store *store, const struct nrp_capture *capt
 	if (!capture->name[0])
 		return nrp_fail(err, NRP_USAGE, -EINVAL, store->path, -1, "give a name with --name",
 				"a capture needs a name");
+	if (!nrp_text_is_clean(capture->name))
+		return nrp_fail(err, NRP_USAGE, -EINVAL, store->path, -1, "give a name with --name",
+				"%s: a name is UTF-8 text without control characters",
+				capture->name);
 	if (facts->nr_cpus < 0 || facts->nr_cpus > NRP_MAX_CPUS || facts->nr_nodes < 0 ||
 	    facts->nr_nodes > NRP_MAX_NODES)
 		return nrp_fail(err, NRP_INPUT, -ERANGE, store->path, -1, NULL,

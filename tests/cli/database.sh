@@ -51,6 +51,21 @@ sqlite3 damaged.db 'UPDATE block SET checksum = checksum + 1 WHERE kind = 0'
 want 3 "$NRP" verify damaged.db
 want_error 'damaged.db: .*damaged'
 
+# Text that is no text does not stop JSON, numbers that are none are not printed.
+cp good.db damaged.db
+sqlite3 damaged.db "UPDATE capture SET name = CAST(x'61ff0a62' AS TEXT), kernel = CAST(x'ff' AS TEXT)"
+for command in info verify report; do
+	want 0 "$NRP" $command damaged.db --json
+	want_json '(.capture // .info.capture) == "a??b"'
+done
+want 0 "$NRP" query --json damaged.db 'SELECT name, 9e999 AS x FROM capture'
+want_json '.[0].x == null and .[0].name == "a??b"'
+cp good.db damaged.db
+want 0 "$NRP" replay damaged.db --new migrate.ratelimit=spin
+sqlite3 damaged.db 'UPDATE lane_metric SET old_upper = 9e999'
+want 3 "$NRP" report damaged.db --json
+want_error 'damaged.db: a stored metric is not a number: replay again'
+
 # Cut short, and with a page overwritten, at many places: an error or an answer, never a crash.
 size=$(stat -c %s good.db)
 for ((at = 0; at < size; at += 8192)); do

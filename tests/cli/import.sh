@@ -76,4 +76,15 @@ for pair in thp-6.12:thp-6.12-v6 thp-5.10:thp-5.10-none; do
 		want_same x.csv y.csv
 	done
 done
+
+# Names are text: what is none is refused, and a name can be given.
+cp "$DATA/thp-5.10.dat" $'bad\xff.dat'
+want 2 "$NRP" import -q $'bad\xff.dat' -o text.db
+want_error 'a name is UTF-8 text without control characters: give a name with --name'
+want_absent text.db
+want 2 "$NRP" import -q $'bad\xff.dat' -o text.db --name "$(printf '%0256d' 0)"
+want_error 'at most 255 bytes: give a shorter one'
+want 0 "$NRP" import -q $'bad\xff.dat' -o text.db --name good
+want 0 "$NRP" verify text.db --json
+want_json '.capture == "good"'
 done_testing
