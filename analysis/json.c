@@ -108,7 +108,7 @@ static json_t *counter_json(const struct nrp_verify_counter *k)
 
 	return json_pack("{s:s,s:I,s:I,s:I,s:o}", "name", k->name, "trace", (json_int_t)k->trace,
 			 "vmstat", (json_int_t)k->vmstat, "difference",
-			 (json_int_t)(k->vmstat - k->trace), "explained",
+			 (json_int_t)k->difference, "explained",
 			 explained ? json_string(explained) : json_null());
 }
 

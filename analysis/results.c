@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comparisons and fidelity in the database. */
 #include "analysis/compare.h"
+#include "numareplay/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +230,7 @@ static void copy_text(char *to, size_t size, sqlite3_stmt *s, int column)
 	const char *text = (const char *)sqlite3_column_text(s, column);
 
 	snprintf(to, size, "%s", text ? text : "");
+	nrp_text_clean(to);
 }
 
 static double optional(sqlite3_stmt *s, int column, bool *has)
@@ -236,6 +239,7 @@ static double optional(sqlite3_stmt *s, int column, bool *has)
 	return *has ? sqlite3_column_double(s, column) : 0;
 }
 
+/* Next column, or -1: a number that no comparison gives. */
 static int load_quantity(sqlite3_stmt *s, int i, struct nrp_quantity *q)
 {
 	const char *class = (const char *)sqlite3_column_text(s, i + 3);
@@ -248,7 +252,7 @@ static int load_quantity(sqlite3_stmt *s, int i, struct nrp_quantity *q)
 		if (!strcmp(class, nrp_class_name((enum nrp_class)k)))
 			q->class = (enum nrp_class)k;
 	q->tier = sqlite3_column_int(s, i + 4);
-	return i + 5;
+	return isfinite(q->value) && isfinite(q->lower) && isfinite(q->upper) ? i + 5 : -1;
 }
 
 static int damaged(struct nrp_store *store, struct nrp_error *err, const char *what)
@@ -321,10 +325,18 @@ static int load_metrics(struct nrp_comparison *c, struct nrp_store *store, struc
 		copy_text(m->name, sizeof(m->name), s, 0);
 		copy_text(m->unit, sizeof(m->unit), s, 1);
 		at = load_quantity(s, 2, &m->old_lane);
-		at = load_quantity(s, at, &m->new_lane);
-		load_quantity(s, at, &m->avoided);
+		if (at > 0)
+			at = load_quantity(s, at, &m->new_lane);
+		if (at > 0)
+			at = load_quantity(s, at, &m->avoided);
+		if (at < 0) {
+			r = damaged(store, err, "a stored metric is not a number");
+			break;
+		}
 	}
-	r = r == SQLITE_DONE || r == SQLITE_ROW ? 0 : nrp_store_fail(store, err, "read metrics");
+	if (r > 0)
+		r = r == SQLITE_DONE || r == SQLITE_ROW ? 0
+							: nrp_store_fail(store, err, "read metrics");
 	sqlite3_finalize(s);
 	return r;
 }

@@ -274,7 +274,7 @@ static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 
 		snprintf(n[0], sizeof(n[0]), "%lld", (long long)k->trace);
 		snprintf(n[1], sizeof(n[1]), "%lld", (long long)k->vmstat);
-		snprintf(n[2], sizeof(n[2]), "%lld", (long long)(k->vmstat - k->trace));
+		snprintf(n[2], sizeof(n[2]), "%lld", (long long)k->difference);
 		cell(line, 0, k->name);
 		for (size_t c = 0; c < 3; c++)
 			cell(line, 1 + c, n[c]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/facts.h"
+#include "numareplay/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -98,7 +99,7 @@ static int parse_cpu_list(struct facts_reader *r, const char *p, int nid)
 		char *end;
 		unsigned long from = strtoul(p, &end, 10), to = from;
 
-		if (*end == '-')
+		if (*end == '-' && isdigit((unsigned char)end[1]))
 			to = strtoul(end + 1, &end, 10);
 		if (to < from || to >= NRP_MAX_CPUS)
 			return bad_line(r, "bad CPU list");
@@ -108,9 +109,13 @@ static int parse_cpu_list(struct facts_reader *r, const char *p, int nid)
 			if (ret < 0)
 				return ret;
 		}
-		p = *end == ',' ? end + 1 : end;
+		p = end;
+		if (*end == ',' && isdigit((unsigned char)end[1]))
+			p++;
+		else
+			break;
 	}
-	return 0;
+	return *p && *p != ' ' && *p != '\t' ? bad_line(r, "bad CPU list") : 0;
 }
 
 /* "0 cpus=0-1 distance=10,20 memkb=1546548" */
@@ -133,7 +138,7 @@ static int node_line(struct facts_reader *r, const char *line)
 		f->node_memkb = grown;
 		f->nr_nodes = (int)nid + 1;
 	}
-	if (memkb)
+	if (memkb && isdigit((unsigned char)memkb[6]))
 		f->node_memkb[nid] = strtoll(memkb + 6, NULL, 10);
 	if (cpus) {
 		int ret = parse_cpu_list(r, cpus + 5, (int)nid);
@@ -148,8 +153,9 @@ static int node_line(struct facts_reader *r, const char *line)
 }
 
 /* The tunables that later stages use; "/proc/sys/kernel/numa_balancing 1". */
-static void known_sysctl(struct nrp_host_facts *f, const char *path, int64_t value)
+static int known_sysctl(struct facts_reader *r, const char *path, const char *text)
 {
+	struct nrp_host_facts *f = r->facts;
 	const char *base = strrchr(path, '/');
 	const struct {
 		const char *proc, *debugfs;
@@ -165,10 +171,19 @@ static void known_sysctl(struct nrp_host_facts *f, const char *path, int64_t val
 	};
 
 	base = base ? base + 1 : path;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(base, known[i].proc) ||
-		    (known[i].debugfs && !strcmp(base, known[i].debugfs)))
-			*known[i].to = value;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		char *end;
+		long long value;
+
+		if (strcmp(base, known[i].proc) != 0 &&
+		    (!known[i].debugfs || strcmp(base, known[i].debugfs) != 0))
+			continue;
+		value = strtoll(text, &end, 10);
+		if (end == text || end[strspn(end, " \t")] || value < 0 || value > NRP_MAX_SYSCTL)
+			return bad_line(r, "no value for a tunable");
+		*known[i].to = value;
+	}
+	return 0;
 }
 
 static int facts_line(struct facts_reader *r, char *line)
@@ -178,6 +193,7 @@ static int facts_line(struct facts_reader *r, char *line)
 
 	if (!strcmp(r->section, "uname")) {
 		snprintf(f->kernel, sizeof(f->kernel), "%.*s", (int)sizeof(f->kernel) - 1, line);
+		nrp_text_clean(f->kernel);
 		return 0;
 	}
 	if (!strcmp(r->section, "nodes"))
@@ -188,14 +204,15 @@ static int facts_line(struct facts_reader *r, char *line)
 	if (!strcmp(r->section, "sysctl") && value) {
 		*value = '\0';
 		value += 1 + strspn(value + 1, " \t");
-		known_sysctl(f, line, strtoll(value, NULL, 10));
-		return setting(r, line, value);
+		return known_sysctl(r, line, value) < 0 ? -EBADMSG : setting(r, line, value);
 	}
 	if (!strncmp(line, "Hugepagesize:", 13) && f->page_size > 0) {
 		int64_t kb = strtoll(line + 13, NULL, 10);
 
-		if (kb > 0 && kb <= INT64_C(1) << 30)
-			f->huge_pages = kb * 1024 / f->page_size;
+		int64_t pages = kb > 0 && kb <= INT64_C(1) << 30 ? kb * 1024 / f->page_size : 0;
+
+		if (pages > 0 && pages <= NRP_MAX_HUGE_PAGES)
+			f->huge_pages = pages;
 	}
 	if (value && value > line && value[-1] == ':') {
 		value[-1] = '\0';
@@ -255,7 +272,8 @@ int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int
 		errno = 0;
 		value = line[name] == ' ' || line[name] == '\t' ? strtoll(line + name, &end, 10) : 0;
 		if (!name || (line[name] != ' ' && line[name] != '\t') || end == line + name ||
-		    errno || name > 200) {
+		    errno || value < 0 || name > 200 ||
+		    end + strspn(end, " \t\r\n") != line + n) {
 			ret = nrp_fail(err, NRP_INPUT, -EBADMSG, path, offset,
 				       "give the unchanged text of /proc/vmstat",
 				       "not a \"name value\" line");

@@ -3,6 +3,7 @@
 #include "capture/calibrate.h"
 #include "capture/facts.h"
 #include "capture/join_internal.h"
+#include "numareplay/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +21,21 @@ struct import {
 	struct nrp_error *err;
 };
 
-static void name_capture(struct import *im)
+static int name_capture(struct import *im)
 {
 	const char *slash = strrchr(im->opt->path, '/');
 	const char *base = slash ? slash + 1 : im->opt->path;
 	const char *dot = strrchr(base, '.');
-	int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
+	const char *name = im->opt->name ? im->opt->name : base;
+	size_t length = !im->opt->name && dot && dot > base ? (size_t)(dot - base) : strlen(name);
 
-	if (im->opt->name)
-		snprintf(im->cap->name, sizeof(im->cap->name), "%s", im->opt->name);
-	else
-		snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", length, base);
+	if (length >= sizeof(im->cap->name))
+		return nrp_fail(im->err, NRP_USAGE, -ENAMETOOLONG, im->opt->path, -1,
+				"give a shorter one with --name",
+				"a capture's name has at most %zu bytes", sizeof(im->cap->name) - 1);
+	snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", (int)length, name);
 	snprintf(im->cap->source, sizeof(im->cap->source), "trace.dat");
+	return 0;
 }
 
 static int refuse_or_replace(struct import *im, int64_t id, const char *why)
@@ -69,6 +73,8 @@ static void header_facts(struct import *im)
 
 	snprintf(f->kernel, sizeof(f->kernel), "%s", nrp_tracefile_uname(im->file));
 	snprintf(f->clock, sizeof(f->clock), "%s", nrp_tracefile_clock(im->file));
+	nrp_text_clean(f->kernel);
+	nrp_text_clean(f->clock);
 	f->page_size = nrp_tracefile_page_size(im->file);
 	f->has_ratelimit_event = present[NRP_EV_RATELIMIT];
 	f->has_prepare_step = present[NRP_EV_PREPARE_BEGIN];
@@ -254,8 +260,9 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	r = nrp_tracefile_open(&im.file, options->path, err);
 	if (r == 0)
 		r = nrp_catalogue_new(&im.cat, im.file, err);
+	if (r == 0)
+		r = name_capture(&im);
 	if (r == 0) {
-		name_capture(&im);
 		header_facts(&im);
 		r = check_duplicates(&im);
 	}

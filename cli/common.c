@@ -7,36 +7,41 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* One line, whatever names of files and messages hold. */
+static void put_line(const char *text)
+{
+	fputs("numareplay: ", stderr);
+	for (; *text; text++) {
+		bool control = (unsigned char)*text < ' ' || *text == 0x7f;
+
+		fputc(*text == '\n' || *text == '\t' ? ' ' : control ? '?' : *text, stderr);
+	}
+	fputc('\n', stderr);
+}
+
 enum nrp_status cli_error(const struct nrp_error *err)
 {
-	char what[sizeof(err->what)];
+	char offset[40] = "";
 
-	/* One line, whatever a library's message holds. */
-	snprintf(what, sizeof(what), "%s", err->what[0] ? err->what : "failed");
-	for (char *p = what; *p; p++)
-		if (*p == '\n')
-			*p = ' ';
-	fprintf(stderr, "numareplay: ");
-	if (err->file[0])
-		fprintf(stderr, "%s: ", err->file);
 	if (err->offset >= 0)
-		fprintf(stderr, "offset %lld: ", (long long)err->offset);
-	fprintf(stderr, "%s", what);
-	if (err->remedy[0])
-		fprintf(stderr, ": %s", err->remedy);
-	fputc('\n', stderr);
+		snprintf(offset, sizeof(offset), "offset %lld: ", (long long)err->offset);
+	cli_error_text("%s%s%s%s%s%s", err->file, err->file[0] ? ": " : "", offset,
+		       err->what[0] ? err->what : "failed", err->remedy[0] ? ": " : "",
+		       err->remedy);
 	return err->status == NRP_DONE ? NRP_INTERNAL : err->status;
 }
 
 void cli_error_text(const char *fmt, ...)
 {
+	char *text;
 	va_list ap;
 
-	fprintf(stderr, "numareplay: ");
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	fputc('\n', stderr);
+	put_line(text ? text : "out of memory");
+	free(text);
 }
 
 size_t cli_width(void)

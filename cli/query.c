@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/common.h"
 #include "cli/options.h"
+#include "numareplay/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,15 +55,32 @@ static void print_csv_row(sqlite3_stmt *s)
 	putchar('\n');
 }
 
+/* JSON holds UTF-8 only: what is not gets question marks. */
+static json_t *text_json(const char *text)
+{
+	json_t *o = json_string(text);
+	char *copy = o ? NULL : strdup(text);
+
+	if (copy) {
+		nrp_text_clean(copy);
+		o = json_string(copy);
+		free(copy);
+	}
+	return o;
+}
+
 static json_t *value_json(sqlite3_stmt *s, int i)
 {
+	double real;
+
 	switch (sqlite3_column_type(s, i)) {
 	case SQLITE_INTEGER:
 		return json_integer(sqlite3_column_int64(s, i));
 	case SQLITE_FLOAT:
-		return json_real(sqlite3_column_double(s, i));
+		real = sqlite3_column_double(s, i);
+		return isfinite(real) ? json_real(real) : json_null(); /* JSON has no infinity */
 	case SQLITE_TEXT:
-		return json_string((const char *)sqlite3_column_text(s, i));
+		return text_json((const char *)sqlite3_column_text(s, i));
 	case SQLITE_BLOB: {
 		int n = sqlite3_column_bytes(s, i);
 		const unsigned char *blob = sqlite3_column_blob(s, i);

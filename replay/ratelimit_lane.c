@@ -170,30 +170,12 @@ uint64_t nrp_ratelimit_fit_tolerance(uint64_t certain)
 	return 5 + certain / 1000;
 }
 
-/* All scores, [start * nr_nodes + node]. On a grid the phase is common: the scores are summed into node 0. */
+/* All scores, [start * nr_nodes + node]. */
 struct scores {
 	struct score *at;
+	struct score *sum; /* on a grid: of all nodes, [start], as the phase is common; else NULL */
 	size_t starts, nodes;
 };
-
-static int score_all(struct scores *s, const struct nrp_attempts *attempts,
-		     const struct nrp_ratelimit_params *params)
-{
-	s->starts = nrp_ratelimit_nr_starts(params);
-	s->nodes = (size_t)attempts->nr_nodes;
-	s->at = calloc(s->starts * s->nodes + 1, sizeof(*s->at));
-	if (!s->at)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->starts; i++) {
-		struct nrp_ratelimit_start start = nrp_ratelimit_start_at(params, i);
-
-		if (score_start(attempts, params, &start, s->at + i * s->nodes) < 0) {
-			free(s->at);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
 
 static struct score sum_nodes(const struct scores *s, size_t start)
 {
@@ -211,6 +193,38 @@ static struct score sum_nodes(const struct scores *s, size_t start)
 	return sum;
 }
 
+static struct score score_of(const struct scores *s, size_t start, size_t node)
+{
+	return s->sum ? s->sum[start] : s->at[start * s->nodes + node];
+}
+
+static void clear_scores(struct scores *s)
+{
+	free(s->at);
+	free(s->sum);
+}
+
+static int score_all(struct scores *s, const struct nrp_attempts *attempts,
+		     const struct nrp_ratelimit_params *params)
+{
+	s->starts = nrp_ratelimit_nr_starts(params);
+	s->nodes = (size_t)attempts->nr_nodes;
+	s->at = calloc(s->starts * s->nodes + 1, sizeof(*s->at));
+	if (nrp_ratelimit_on_grid(params->variant))
+		s->sum = calloc(s->starts, sizeof(*s->sum));
+	if (!s->at || (nrp_ratelimit_on_grid(params->variant) && !s->sum))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->starts; i++) {
+		struct nrp_ratelimit_start start = nrp_ratelimit_start_at(params, i);
+
+		if (score_start(attempts, params, &start, s->at + i * s->nodes) < 0)
+			return -ENOMEM;
+		if (s->sum)
+			s->sum[i] = sum_nodes(s, i);
+	}
+	return 0;
+}
+
 /*
  * Chooses the start per node (per phase on a grid): the best fit, or the nominal one. plausible[start * nodes + n]
  * tells which starts are left.
@@ -218,15 +232,12 @@ static struct score sum_nodes(const struct scores *s, size_t start)
 static void choose(struct nrp_ratelimit_lane *lane, const struct scores *s, uint64_t certain,
 		   bool is_host, bool *plausible)
 {
-	bool grid = nrp_ratelimit_on_grid(lane->params.variant);
 	struct score total = { 0 };
 	size_t best[NRP_MAX_NODES] = { 0 };
 
 	for (size_t n = 0; n < s->nodes; n++) {
 		for (size_t i = 1; is_host && i < s->starts; i++) {
-			struct score a = grid ? sum_nodes(s, i) : s->at[i * s->nodes + n];
-			struct score b = grid ? sum_nodes(s, best[n])
-					      : s->at[best[n] * s->nodes + n];
+			struct score a = score_of(s, i, n), b = score_of(s, best[n], n);
 
 			if (better(&a, &b))
 				best[n] = i;
@@ -240,9 +251,7 @@ static void choose(struct nrp_ratelimit_lane *lane, const struct scores *s, uint
 			best[n] = 0;
 		lane->start[n] = nrp_ratelimit_start_at(&lane->params, best[n]);
 		for (size_t i = 0; i < s->starts; i++) {
-			struct score a = grid ? sum_nodes(s, i) : s->at[i * s->nodes + n];
-			struct score b = grid ? sum_nodes(s, best[n])
-					      : s->at[best[n] * s->nodes + n];
+			struct score a = score_of(s, i, n), b = score_of(s, best[n], n);
 
 			plausible[i * s->nodes + n] = !lane->fitted || equal(&a, &b);
 			lane->starts_left += n == 0 && plausible[i * s->nodes + n];
@@ -261,7 +270,7 @@ static void bound(struct nrp_ratelimit_lane *lane, const struct scores *s, const
 		uint64_t low = UINT64_MAX, high = 0;
 
 		for (size_t i = 0; i < s->starts; i++) {
-			struct score a = grid ? sum_nodes(s, i) : s->at[i * s->nodes + n];
+			struct score a = score_of(s, i, n);
 
 			if (!plausible[i * s->nodes + n])
 				continue;
@@ -490,6 +499,7 @@ static int mark_losses(struct nrp_ratelimit_lane *lane, const struct nrp_attempt
 	} *node;
 	bool grid = nrp_ratelimit_on_grid(lane->params.variant);
 	struct simulation sim;
+	uint64_t last = 0; /* end of the losses so far */
 	size_t next = 0;
 
 	if (!attempts->nr_losses || lane->params.variant == NRP_RATELIMIT_NONE)
@@ -502,7 +512,7 @@ static int mark_losses(struct nrp_ratelimit_lane *lane, const struct nrp_attempt
 	for (size_t i = 0; i < attempts->count; i++) {
 		const struct nrp_attempt *a = &attempts->at[i];
 		struct node_loss *n = &node[a->nid];
-		bool inside = false;
+		bool inside, begins = false;
 
 		step(&sim, a, &lane->start[a->nid]);
 		if (n->unsure && (grid ? sim.node[a->nid].central.end != n->end
@@ -510,11 +520,14 @@ static int mark_losses(struct nrp_ratelimit_lane *lane, const struct nrp_attempt
 			n->unsure = false;
 		n->end = sim.node[a->nid].central.end;
 		n->last = a->jiffies;
-		for (; next < attempts->nr_losses && attempts->loss[next].from <= a->time; next++)
-			for (int k = 0; k < attempts->nr_nodes; k++)
-				node[k].unsure = true;
-		for (size_t k = 0; k < next; k++)
-			inside |= attempts->loss[k].to >= a->time;
+		for (; next < attempts->nr_losses && attempts->loss[next].from <= a->time; next++) {
+			begins = true;
+			if (attempts->loss[next].to > last)
+				last = attempts->loss[next].to;
+		}
+		for (int k = 0; begins && k < attempts->nr_nodes; k++)
+			node[k].unsure = true;
+		inside = next > 0 && last >= a->time;
 		if (n->unsure || inside)
 			lane->decision[i].certainty = NRP_AMBIGUOUS_LOSS;
 		n->unsure |= inside;
@@ -640,12 +653,12 @@ int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_atte
 		goto nomem;
 	count_open(&lane, attempts);
 	free(plausible);
-	free(scores.at);
+	clear_scores(&scores);
 	*ret = lane;
 	return 0;
 nomem:
 	free(plausible);
-	free(scores.at);
+	clear_scores(&scores);
 	nrp_ratelimit_lane_clear(&lane);
 	return nrp_fail_nomem(err);
 }

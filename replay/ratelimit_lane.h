@@ -80,6 +80,12 @@ int nrp_ratelimit_fit_quota(const struct nrp_attempts *attempts,
 			    const struct nrp_ratelimit_start *start, uint64_t *ret_min,
 			    uint64_t *ret_max, bool *ret_refused, struct nrp_error *err);
 
+/*
+ * Longest interval that is replayed, in ticks: 10 s at 1000 HZ. Every start is simulated over all
+ * attempts, and there are two per tick of the interval.
+ */
+#define NRP_RATELIMIT_MAX_INTERVAL 10000
+
 /* Number of starts that nrp_ratelimit_lane_run() considers, and the i-th of them. */
 size_t nrp_ratelimit_nr_starts(const struct nrp_ratelimit_params *params);
 struct nrp_ratelimit_start nrp_ratelimit_start_at(const struct nrp_ratelimit_params *params,

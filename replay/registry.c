@@ -97,7 +97,7 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			  "an attempt is refused when more pages are charged already", 0,
 			  UINT64_C(1) << 40 },
 			{ "interval", "ms", "100", "length of a window, rounded up to ticks", 1,
-			  3600000 },
+			  10000 },
 		},
 	},
 	[NRP_FAMILY_MUNMAP_LOCK] = {

@@ -96,8 +96,14 @@ static int run_e0(struct nrp_replay *r, int i, const struct nrp_capture *capture
 		      (!r->ratelimit.quota_fitted ||
 		       (params.quota >= r->ratelimit.quota &&
 			params.quota <= r->ratelimit.quota_max))));
-	int ret = nrp_ratelimit_lane_run(&lane->e0, &r->attempts, &params, i == 0 || host, err);
+	int ret;
 
+	if (params.variant != NRP_RATELIMIT_NONE && params.interval > NRP_RATELIMIT_MAX_INTERVAL)
+		return nrp_fail(err, NRP_USAGE, -ERANGE, NULL, -1,
+				"choose a shorter one with --set interval=MS",
+				"an interval of %llu ticks is longer than the %d that can be replayed",
+				(unsigned long long)params.interval, NRP_RATELIMIT_MAX_INTERVAL);
+	ret = nrp_ratelimit_lane_run(&lane->e0, &r->attempts, &params, i == 0 || host, err);
 	if (ret < 0)
 		return ret;
 	lane->observed = !lane->off && (host || i == 0) &&

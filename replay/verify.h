@@ -44,6 +44,7 @@ enum nrp_explained { NRP_EXPLAINED_NOT, NRP_WINDOW_EDGES, NRP_LOST_EVENTS, NRP_U
 struct nrp_verify_counter {
 	const char *name;
 	int64_t trace, vmstat; /* events; pages */
+	int64_t difference;    /* vmstat - trace */
 	enum nrp_explained explained;
 	bool ok; /* equal or explained */
 };

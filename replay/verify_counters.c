@@ -86,13 +86,18 @@ static int count_ranges(struct nrp_trace_counts *c, struct nrp_store *store,
  */
 static bool at_window_edges(int64_t difference, int64_t trace, int64_t unit, int64_t max_units)
 {
-	int64_t units = unit > 1 ? difference / unit : 0;
+	int64_t units = unit > 1 && max_units > 0 ? difference / unit : 0;
 
 	if (difference <= 0)
 		return false;
 	if (units > max_units)
 		units = max_units;
 	return difference - units * (unit - 1) <= trace / 100 + 64;
+}
+
+static uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
 static void put_counter(struct nrp_verify *v, struct nrp_store *store,
@@ -107,7 +112,7 @@ static void put_counter(struct nrp_verify *v, struct nrp_store *store,
 		return;
 	c->name = name;
 	c->trace = (int64_t)trace;
-	difference = c->vmstat - c->trace;
+	difference = c->difference = (int64_t)((uint64_t)c->vmstat - trace);
 	c->explained = NRP_EXPLAINED_NOT;
 	if (!strcmp(name, "numa_pte_updates"))
 		nrp_store_counter_delta(store, capture->id, "numa_huge_pte_updates", &huge);
@@ -116,7 +121,7 @@ static void put_counter(struct nrp_verify *v, struct nrp_store *store,
 	else if (at_window_edges(difference, c->trace,
 				 huge ? capture->facts.huge_pages : 1, huge))
 		c->explained = NRP_WINDOW_EDGES;
-	else if (difference && llabs(difference) <= (int64_t)capture->unjoined_events)
+	else if (difference && magnitude(difference) <= capture->unjoined_events)
 		c->explained = NRP_UNJOINED;
 	c->ok = !difference || c->explained == NRP_WINDOW_EDGES;
 	v->nr_counters++;

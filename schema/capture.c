@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Captures, their host facts, interned names and counters. */
+#include "numareplay/text.h"
 #include "schema/internal.h"
 
 #include <errno.h>
@@ -154,6 +155,7 @@ static void load_field(sqlite3_stmt *stmt, int index, const struct field *field,
 	case FIELD_TEXT_OPT:
 		text = (const char *)sqlite3_column_text(stmt, index);
 		snprintf(p, field->size, "%s", text ? text : "");
+		nrp_text_clean(p);
 		return;
 	case FIELD_HASH:
 		memset(p, 0, NRP_HASH_SIZE);
@@ -239,6 +241,10 @@ static int check_capture(struct nrp_store *store, const struct nrp_capture *capt
 	if (!capture->name[0])
 		return nrp_fail(err, NRP_USAGE, -EINVAL, store->path, -1, "give a name with --name",
 				"a capture needs a name");
+	if (!nrp_text_is_clean(capture->name))
+		return nrp_fail(err, NRP_USAGE, -EINVAL, store->path, -1, "give a name with --name",
+				"%s: a name is UTF-8 text without control characters",
+				capture->name);
 	if (facts->nr_cpus < 0 || facts->nr_cpus > NRP_MAX_CPUS || facts->nr_nodes < 0 ||
 	    facts->nr_nodes > NRP_MAX_NODES)
 		return nrp_fail(err, NRP_INPUT, -ERANGE, store->path, -1, NULL,
@@ -406,6 +412,50 @@ static int load_topology(struct nrp_store *store, struct nrp_capture *capture, b
 	return r;
 }
 
+/* What no host has would overflow or never end where it is used. -1, unknown, is no damage. */
+static int check_limits(struct nrp_store *store, const struct nrp_capture *capture,
+			struct nrp_error *err)
+{
+	const struct nrp_host_facts *f = &capture->facts;
+	const struct {
+		const char *column;
+		int64_t value, min, max;
+	} limits[] = {
+		{ "nr_cpus", f->nr_cpus, 0, NRP_MAX_CPUS },
+		{ "nr_nodes", f->nr_nodes, 0, NRP_MAX_NODES },
+		{ "loss_gaps", capture->loss_gaps, 0, INT64_MAX },
+		{ "probe_misses", capture->probe_misses, 0, INT64_MAX },
+		{ "hz", f->hz, 24, 20000 },
+		{ "page_size", f->page_size, 512, 1 << 22 },
+		{ "huge_pages", f->huge_pages, 1, NRP_MAX_HUGE_PAGES },
+		{ "cpupid_shift", f->cpupid_shift, 0, 63 },
+		{ "cpupid_bits", f->cpupid_bits, 1, 32 },
+		{ "nid_shift", f->nid_shift, 0, 63 },
+		{ "balancing", f->balancing, 0, NRP_MAX_SYSCTL },
+		{ "scan_delay_ms", f->scan_delay_ms, 0, NRP_MAX_SYSCTL },
+		{ "scan_period_min_ms", f->scan_period_min_ms, 0, NRP_MAX_SYSCTL },
+		{ "scan_period_max_ms", f->scan_period_max_ms, 0, NRP_MAX_SYSCTL },
+		{ "scan_size_mb", f->scan_size_mb, 0, NRP_MAX_SYSCTL },
+		{ "moved_result", f->moved_result, 0, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		bool unknown = limits[i].value == -1 && i > 2;
+
+		if (unknown || (limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
+			continue;
+		return nrp_fail(err, NRP_INPUT, -EBADMSG, store->path, -1,
+				"import the trace again with --force",
+				"capture %s is damaged: %s is %lld", capture->name,
+				limits[i].column, (long long)limits[i].value);
+	}
+	if (capture->last_time < capture->first_time)
+		return nrp_fail(err, NRP_INPUT, -EBADMSG, store->path, -1,
+				"import the trace again with --force",
+				"capture %s is damaged: it ends before it begins", capture->name);
+	return 0;
+}
+
 static int load(struct nrp_store *store, struct nrp_capture *capture, struct nrp_error *err)
 {
 	struct nrp_host_facts *facts = &capture->facts;
@@ -426,12 +476,9 @@ static int load(struct nrp_store *store, struct nrp_capture *capture, struct nrp
 	if (r < 0)
 		return r;
 
-	if (facts->nr_cpus < 0 || facts->nr_cpus > NRP_MAX_CPUS || facts->nr_nodes < 0 ||
-	    facts->nr_nodes > NRP_MAX_NODES)
-		return nrp_fail(err, NRP_INPUT, -EBADMSG, store->path, -1,
-				"import the trace again with --force",
-				"capture %s is damaged: %d CPUs, %d nodes", capture->name,
-				facts->nr_cpus, facts->nr_nodes);
+	r = check_limits(store, capture, err);
+	if (r < 0)
+		return r;
 	if (alloc_topology(facts) < 0)
 		return nrp_fail_nomem(err);
 	r = load_topology(store, capture, true, err);

@@ -439,6 +439,8 @@ enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS };
 
 #define NRP_MAX_NODES 1024 /* MAX_NUMNODES of every 64-bit kernel configuration in use */
 #define NRP_MAX_CPUS 65536 /* limit on CPU ids read from a file */
+#define NRP_MAX_HUGE_PAGES (1 << 20) /* base pages in a huge page: 64 GiB of 64 KiB */
+#define NRP_MAX_SYSCTL INT32_MAX     /* the kernel's tunables are ints */
 
 /*
  * What a capture knows about its host. Numbers are -1 where unknown, strings "" where unknown;

@@ -51,6 +51,40 @@ sqlite3 damaged.db 'UPDATE block SET checksum = checksum + 1 WHERE kind = 0'
 want 3 "$NRP" verify damaged.db
 want_error 'damaged.db: .*damaged'
 
+# Text that is no text does not stop JSON, numbers that are none are not printed.
+cp good.db damaged.db
+sqlite3 damaged.db "UPDATE capture SET name = CAST(x'61ff0a62' AS TEXT), kernel = CAST(x'ff' AS TEXT)"
+for command in info verify report; do
+	want 0 "$NRP" $command damaged.db --json
+	want_json '(.capture // .info.capture) == "a??b"'
+done
+want 0 "$NRP" query --json damaged.db 'SELECT name, 9e999 AS x FROM capture'
+want_json '.[0].x == null and .[0].name == "a??b"'
+cp good.db damaged.db
+want 0 "$NRP" replay damaged.db --new migrate.ratelimit=spin
+sqlite3 damaged.db 'UPDATE lane_metric SET old_upper = 9e999'
+want 3 "$NRP" report damaged.db --json
+want_error 'damaged.db: a stored metric is not a number: replay again'
+
+# Host facts and counters that no host has: damage, or a difference, but no overflow.
+for set in hz=0 hz=-5 hz=9223372036854775807 page_size=0 page_size=4294967296 huge_pages=-7 \
+	cpupid_bits=200 cpupid_shift=64 nid_shift=99 balancing=-3 scan_period_min_ms=-9 \
+	scan_period_max_ms=9223372036854775807 moved_result=2 nr_cpus=2147483648 nr_nodes=-1 \
+	loss_gaps=-1 last_time=0; do
+	cp good.db damaged.db
+	sqlite3 damaged.db "UPDATE capture SET $set"
+	for command in info verify 'replay --new off'; do
+		want 3 "$NRP" $command damaged.db
+		want_error 'damaged.db: capture thp-5.10 is damaged: .*: import the trace again'
+	done
+done
+for value in 0 1 9223372036854775807 -9223372036854775808; do
+	cp good.db damaged.db
+	sqlite3 damaged.db "UPDATE counter SET value = $value WHERE snapshot = 1"
+	want 1 "$NRP" verify damaged.db
+	want 1 "$NRP" verify damaged.db --json
+done
+
 # Cut short, and with a page overwritten, at many places: an error or an answer, never a crash.
 size=$(stat -c %s good.db)
 for ((at = 0; at < size; at += 8192)); do

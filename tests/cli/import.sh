@@ -76,4 +76,45 @@ for pair in thp-6.12:thp-6.12-v6 thp-5.10:thp-5.10-none; do
 		want_same x.csv y.csv
 	done
 done
+
+# Side files: what is no number is refused, not guessed.
+side() { # PATTERN TEXT: a facts file that is refused
+	printf '%b' "$2" >side.facts
+	want 3 "$NRP" import -q "$DATA/thp-5.10.dat" -o side.db --facts side.facts
+	want_error "^numareplay: side.facts: offset [0-9]+: $1"
+	want_absent side.db
+}
+for value in '' x -1 2147483648 99999999999999999999 1x; do
+	side 'no value for a tunable' "[sysctl]\n/proc/sys/kernel/numa_balancing_scan_period_min_ms $value\n"
+done
+side 'bad node number' '[nodes]\n1024 cpus=0\n'
+side 'bad node number' '[nodes]\n-1 cpus=0\n'
+side 'bad CPU list' '[nodes]\n0 cpus=0-65536\n'
+side 'bad CPU list' '[nodes]\n0 cpus=3-1\n'
+for list in -1 0- 0-x 0,,1 0\;1; do
+	side 'bad CPU list' "[nodes]\n0 cpus=$list\n"
+done
+side 'not a facts file' '[nodes]\n0 cpus=0\00001\n'
+printf '[nodes]\r\n0 cpus=0-1 memkb=x\r\n0 cpus=0-1\r\n1 cpus=2-3 memkb=1\r\n[sysctl]\r\nnuma_balancing 1' >side.facts
+want 0 "$NRP" import -q "$DATA/thp-5.10.dat" -o side.db --facts side.facts
+want 0 "$NRP" info side.db --json
+want_json '.info.facts.nodes == [{"nid":0,"mem_kb":null,"cpus":[0,1]},{"nid":1,"mem_kb":1,"cpus":[2,3]}]'
+rm side.db
+for line in 'numa_hint_faults' 'numa_hint_faults -1' 'numa_hint_faults 1x' 'a 1\00002' 'a 9223372036854775808' ' 1'; do
+	printf '%b\n' "$line" >side.vmstat
+	want 3 "$NRP" import -q "$DATA/thp-5.10.dat" -o side.db --vmstat side.vmstat side.vmstat
+	want_error 'side.vmstat: offset 0: not a "name value" line'
+	want_absent side.db
+done
+
+# Names are text: what is none is refused, and a name can be given.
+cp "$DATA/thp-5.10.dat" $'bad\xff.dat'
+want 2 "$NRP" import -q $'bad\xff.dat' -o text.db
+want_error 'a name is UTF-8 text without control characters: give a name with --name'
+want_absent text.db
+want 2 "$NRP" import -q $'bad\xff.dat' -o text.db --name "$(printf '%0256d' 0)"
+want_error 'at most 255 bytes: give a shorter one'
+want 0 "$NRP" import -q $'bad\xff.dat' -o text.db --name good
+want 0 "$NRP" verify text.db --json
+want_json '.capture == "good"'
 done_testing

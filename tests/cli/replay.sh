@@ -95,4 +95,8 @@ want 2 "$NRP" query a.db 'SELECT x FROM nowhere'
 want_error 'no such table'
 printf 'SELECT count(*) AS n FROM ratelimit' | "$NRP" query a.db >out
 want_out '^589$|^[0-9]+$'
+
+# Work is bounded: one start per tick of the interval, each over all attempts.
+want 2 "$NRP" replay a.db $L --new migrate.ratelimit=spin --set hz=20000 --set interval=10000
+want_error 'an interval of 200000 ticks is longer than the 10000 that can be replayed: choose'
 done_testing

@@ -40,7 +40,8 @@ for p in linux-9.9 scan.bogus=P1 migrate.filter=9.9 migrate.ratelimit '' spin ho
 	want 2 "$NRP" replay d.db --new "$p"
 	want_error 'there are|empty policy|not FAMILY=VARIANT'
 done
-for set in quota quota=x quota=-1 nothing=1 migrate.filter.quota=1 migrate.ratelimit.interval=0 hz=1; do
+for set in quota quota=x quota=-1 nothing=1 migrate.filter.quota=1 migrate.ratelimit.interval=0 \
+	interval=10001 hz=1 hz=20001; do
 	want 2 "$NRP" replay d.db --new migrate.ratelimit=spin --set "$set"
 	want_error "$set|no '='|no parameter|takes a number"
 done
@@ -60,4 +61,12 @@ want_json '.profiles[] | select(.name == "linux-4.18") | .variants["migrate.rate
 want_json '.profiles[] | select(.name == "linux-6.12") | .variants["scan.vma"] == "P3"'
 want 2 "$NRP" policies bogus
 want_error "no family or profile 'bogus'"
+
+# An error is one line, whatever the names in it hold.
+want 2 "$NRP" $'two\nlines'
+want_error "no command 'two lines'"
+want 3 "$NRP" import $'two\nlines.dat' -o d.db
+want_error 'two lines.dat: '
+want 3 "$NRP" info $'e\033[1mscape.db'
+want_error 'e\?\[1mscape.db: '
 done_testing
