@@ -94,7 +94,9 @@ static int append(struct nrp_attempts *s, size_t *room, const struct nrp_attempt
 		s->at = grown;
 		*room = n;
 	}
-	s->at[s->count++] = *a;
+	s->at[s->count] = *a;
+	s->at[s->count].ordinal = s->count;
+	s->count++;
 	s->unknown += a->evidence == NRP_LIMITER_UNKNOWN;
 	s->denied += a->evidence == NRP_LIMITER_DENIED;
 	s->moved += a->moved;
@@ -115,7 +117,9 @@ static int by_time(const void *x, const void *y)
 		return a->time < b->time ? -1 : 1;
 	if (a->cpu != b->cpu)
 		return a->cpu < b->cpu ? -1 : 1;
-	return (a->tid > b->tid) - (a->tid < b->tid);
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
 }
 
 static int load_losses(struct nrp_attempts *s, struct nrp_store *store,

@@ -19,6 +19,7 @@ struct nrp_attempt {
 	uint64_t time, end_time; /* ns; first and last event of the attempt */
 	uint64_t jiffies;	 /* at the first event */
 	uint64_t mm, addr;
+	uint64_t ordinal;	 /* in the order in which the faults began */
 	uint32_t pages;		 /* n: 1, a folio, or a huge page */
 	int32_t tid;
 	uint32_t cpu;

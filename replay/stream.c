@@ -13,6 +13,7 @@
  */
 struct waiting {
 	uint64_t time; /* of the decision */
+	uint64_t ordinal; /* of the fault in the capture */
 	struct nrp_hint_fault fault;
 };
 
@@ -24,6 +25,7 @@ struct nrp_replay_stream {
 	struct nrp_hint_fault ahead;		/* first fault that is not in the heap */
 	struct waiting **heap;
 	size_t count, room;
+	uint64_t pushed;
 	struct waiting *out; /* handed to the caller, reused next */
 	struct waiting *spare[64];
 	size_t spares;
@@ -124,7 +126,10 @@ static bool before(const struct waiting *a, const struct waiting *b)
 		return a->time < b->time;
 	if (a->fault.cpu != b->fault.cpu)
 		return a->fault.cpu < b->fault.cpu;
-	return a->fault.tid < b->fault.tid;
+	if (a->fault.tid != b->fault.tid)
+		return a->fault.tid < b->fault.tid;
+	/* A clock may stand still between two faults of a thread. */
+	return a->ordinal < b->ordinal;
 }
 
 static int push(struct nrp_replay_stream *s, const struct nrp_hint_fault *f)
@@ -145,6 +150,7 @@ static int push(struct nrp_replay_stream *s, const struct nrp_hint_fault *f)
 	if (!w)
 		return -ENOMEM;
 	w->time = nrp_worlds_decision_time(f);
+	w->ordinal = s->pushed++;
 	w->fault = *f;
 	for (i = s->count++; i > 0 && before(w, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		s->heap[i] = s->heap[(i - 1) / 2];

@@ -372,6 +372,8 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 	/* Not armed in this world: local page of a single-threaded process, or a pass left out. */
 	if ((s->is_private && tainted && nid_before == s->this) ||
 	    !(s->kept >> i & 1)) {
+		/* The record's page remembers this access, this world's does not. */
+		place->cpupid_apart |= !NRP_NULL(s->f, hint_fault, filter_delay);
 		if (s->moved && !tainted)
 			world->result.suppressed++;
 	} else {

@@ -353,6 +353,51 @@ static void test_unknown_outcome(void **state)
 	}
 }
 
+/*
+ * A fault that a world does not have leaves no mark there. By hand, filter 6.1, page on node 1: thread 2 is
+ * refused at 100 on record, the world moves the page to node 0, thread 2 is its last user. The
+ * pass at 600 is left out, so thread 3's access at 1100 marks the page on record only. At 70 s thread
+ * 258 comes from node 1, young, with thread 2's pid byte: the page is its own (D4) and moves back.
+ * Thread 3's mark would have kept it (D5).
+ */
+static void test_left_out_fault_leaves_no_mark(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct nrp_host_facts facts = host();
+	struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
+					   .nr_nodes = 2,
+					   .unknown = NRP_UNKNOWN_SUCCEEDS,
+					   .thin_after_divergence = true };
+	struct nrp_hint_fault f[] = { fault(60 * ms, 1, 0, NO_ATTEMPT), fault(100 * ms, 2, 1, DENIED),
+				      fault(1100 * ms, 2, 1, DENIED),
+				      fault(70000 * ms, 1, 1, NO_ATTEMPT) };
+	struct nrp_worlds *w;
+
+	(void)state;
+	f[0].tid = f[3].tid = 258;
+	f[0].addr = ADDR + 0x10000; /* only to show thread 258 to the world */
+	f[2].tid = 3;
+	f[2].cpu = 1;
+	f[3].last_cpupid = 1 << 8 | 3;
+	for (int i = 0; i < 3; i++) {
+		NRP_SET(&f[i], hint_fault, filter_delay, 0);
+		NRP_SET(&f[i], hint_fault, preferred_nid, -1);
+		NRP_SET(&f[i], hint_fault, scan_seq, 0);
+	}
+	assert_int_equal(nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	scan(w, 50 * ms, 2, 0, ADDR + 0x20000);
+	assert_int_equal(nrp_worlds_fault(w, &f[0], false), 0);
+	assert_int_equal(nrp_worlds_fault(w, &f[1], true), 0);
+	scan(w, 600 * ms, 2, 0, ADDR + 0x20000);
+	assert_int_equal(nrp_worlds_fault(w, &f[2], true), 0);
+	assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, 2);
+	scan(w, 69000 * ms, 2, 0, ADDR + 0x20000);
+	assert_int_equal(nrp_worlds_fault(w, &f[3], false), 0);
+	assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, 3);
+	assert_int_equal(nrp_worlds_result(w, 0)->moves, 2);
+	nrp_worlds_free(w);
+}
+
 /* Null test: a world that decides as the record did is the record. */
 static void test_null(void **state)
 {
@@ -410,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_external_move),
 		cmocka_unit_test(test_residency),
 		cmocka_unit_test(test_unknown_outcome),
+		cmocka_unit_test(test_left_out_fault_leaves_no_mark),
 		cmocka_unit_test(test_null),
 	};
 
