@@ -36,7 +36,9 @@ static uint64_t fault_columns(void)
 	return nrp_attempt_columns() | NRP_BIT(hint_fault, src_nid) |
 	       NRP_BIT(hint_fault, this_nid) | NRP_BIT(hint_fault, last_cpupid) |
 	       NRP_BIT(hint_fault, filter_delay) | NRP_BIT(hint_fault, preferred_nid) |
-	       NRP_BIT(hint_fault, scan_seq) | NRP_BIT(hint_fault, numa_group);
+	       NRP_BIT(hint_fault, scan_seq) | NRP_BIT(hint_fault, numa_group) |
+	       NRP_BIT(hint_fault, group_cpu_src) | NRP_BIT(hint_fault, group_cpu_dst) |
+	       NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
 }
 
 static int read_pass(struct nrp_replay_stream *s, struct nrp_error *err)

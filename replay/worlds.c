@@ -35,6 +35,10 @@ struct task {
 	int16_t preferred_nid;
 	int32_t scan_seq;
 	bool grouped;
+	/* The group's weights at the last filter call: of two nodes, a source and a target. */
+	bool weights_known;
+	int16_t nid[2];
+	uint64_t cpu[2], mem[2];
 };
 
 struct world {
@@ -261,6 +265,22 @@ static bool unknown_outcome(const struct nrp_worlds *w, struct world *world)
 	}
 }
 
+/* Weights of the task's last filter call, if it was about the same two nodes. */
+static bool recall_weights(const struct task *task, struct nrp_filter_call *call)
+{
+	int src = call->src_nid == task->nid[0] ? 0 : 1;
+
+	if (!task->weights_known || call->src_nid != task->nid[src] ||
+	    call->dst_nid != task->nid[!src])
+		return false;
+	call->weights_known = true;
+	call->cpu_src = task->cpu[src];
+	call->mem_src = task->mem[src];
+	call->cpu_dst = task->cpu[!src];
+	call->mem_dst = task->mem[!src];
+	return true;
+}
+
 /* The host's filter on a fault that the kernel did not filter, or from another node. */
 static bool filter_passes(const struct nrp_worlds *w, struct world *world, const struct step *s,
 			  const struct place *place)
@@ -283,7 +303,13 @@ static bool filter_passes(const struct nrp_worlds *w, struct world *world, const
 	if (r.answer != NRP_FILTER_UNDECIDED)
 		return r.answer == NRP_FILTER_MOVE;
 	world->result.undecided_filters++;
-	return world->config.unknown != NRP_UNKNOWN_FAILS;
+	if (world->config.unknown != NRP_UNKNOWN_EXPECTED)
+		return world->config.unknown == NRP_UNKNOWN_SUCCEEDS;
+	/* The best guess is that the group's weights are what they were. */
+	if (!s->task->known || !recall_weights(s->task, &call))
+		return true;
+	r = nrp_filter_decide(w->filter, &w->filter_host, &call);
+	return r.answer != NRP_FILTER_STAY;
 }
 
 /* Does the kernel's own attempt from the same node say what happens here too? */
@@ -425,6 +451,17 @@ static void learn_task(struct task *task, const struct nrp_hint_fault *f)
 	task->scan_seq = f->scan_seq;
 	task->preferred_nid = f->preferred_nid;
 	task->grouped = !NRP_NULL(f, hint_fault, numa_group);
+	if (NRP_NULL(f, hint_fault, group_cpu_src) || NRP_NULL(f, hint_fault, group_cpu_dst) ||
+	    NRP_NULL(f, hint_fault, group_mem_src) || NRP_NULL(f, hint_fault, group_mem_dst) ||
+	    f->src_nid == f->this_nid)
+		return;
+	task->weights_known = true;
+	task->nid[0] = f->src_nid;
+	task->nid[1] = f->this_nid;
+	task->cpu[0] = f->group_cpu_src;
+	task->cpu[1] = f->group_cpu_dst;
+	task->mem[0] = f->group_mem_src;
+	task->mem[1] = f->group_mem_dst;
 }
 
 static int find_scan(struct nrp_worlds *w, struct step *s)
