@@ -148,7 +148,7 @@ static void see_cpupid(struct nrp_calibration *cal, uint64_t flags, uint64_t cpu
 
 static void see_nid(struct nrp_calibration *cal, uint64_t flags, int64_t nid)
 {
-	if (nid < 0)
+	if (nid < 0 || nid >= NRP_MAX_NODES) /* damage: no kernel has such a node */
 		return;
 	for (uint64_t left = cal->nid_place; left; left &= left - 1) {
 		int s = __builtin_ctzll(left);
@@ -200,7 +200,7 @@ static uint64_t get(const struct nrp_calibration *cal, const struct nrp_raw_even
 {
 	const struct nrp_field *f = &desc->field[index];
 
-	return nrp_has(f, raw) ? nrp_load(raw->data + f->offset, f->size, f->is_signed,
+	return nrp_has_integer(f, raw) ? nrp_load(raw->data + f->offset, f->size, f->is_signed,
 					  cal->cat->swap)
 			       : missing;
 }
@@ -223,7 +223,7 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 	const struct nrp_field *pid = &cal->cat->common_pid;
 	struct sample *s;
 
-	if (!nrp_has(pid, raw))
+	if (!nrp_has_integer(pid, raw))
 		return 0;
 	s = sample_of(cal, (int32_t)nrp_load(raw->data + pid->offset, pid->size, true,
 					     cal->cat->swap),
@@ -234,7 +234,7 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 		*s = (struct sample){
 			.open = true,
 			.flags = get(cal, raw, desc, NRP_EF_FAULT_BEGIN_page_flags, 0),
-			.has_flags = nrp_has(&desc->field[NRP_EF_FAULT_BEGIN_page_flags], raw),
+			.has_flags = nrp_has_integer(&desc->field[NRP_EF_FAULT_BEGIN_page_flags], raw),
 			.filter_nid = -1,
 			.dst_cpu = -1,
 			.target = -1,
@@ -294,7 +294,7 @@ int nrp_calibration_event(struct nrp_calibration *cal, const struct nrp_raw_even
 		};
 		uint8_t i = jiffies_field[desc->event];
 
-		if (nrp_has(&desc->field[i], raw))
+		if (nrp_has_integer(&desc->field[i], raw))
 			see_jiffies(cal, raw->time, get(cal, raw, desc, i, 0));
 		return 0;
 	}

@@ -158,6 +158,18 @@ static inline bool nrp_has(const struct nrp_field *field, const struct nrp_raw_e
 	return field->size && (uint32_t)field->offset + field->size <= raw->size;
 }
 
+/* The same for a field that is read as an integer; one of another size is none. */
+static inline bool nrp_has_integer(const struct nrp_field *field, const struct nrp_raw_event *raw)
+{
+	return nrp_has(field, raw) && (field->size & (field->size - 1)) == 0 && field->size <= 8;
+}
+
+/* Does a loaded integer keep its value in @size bytes, whatever the sign of either? */
+static inline bool nrp_fits(uint64_t value, size_t size)
+{
+	return size >= 8 || !(value >> (8 * size)) || !(~value >> (8 * size));
+}
+
 /* An integer of @size bytes at @p, sign-extended if asked. */
 static inline uint64_t nrp_load(const uint8_t *p, unsigned int size, bool is_signed, bool swap)
 {

@@ -69,6 +69,8 @@ bool nrp_step_string(const struct nrp_step *step, unsigned int index, char *buf,
 	if (!nrp_has(field, step->raw))
 		return false;
 	if (field->is_dynamic) {
+		if (length < 4)
+			return false;
 		/* __data_loc: length in the upper, offset in the lower half word. */
 		uint32_t loc = (uint32_t)nrp_load(step->raw->data + offset, 4, false, step->swap);
 
@@ -166,7 +168,7 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 			return r;
 	}
 	step.desc = raw->id >= 0 && raw->id < NRP_MAX_EVENT_IDS ? j->cat->by_id[raw->id] : NULL;
-	if (!step.desc || !nrp_has(&j->cat->common_pid, raw)) {
+	if (!step.desc || !nrp_has_integer(&j->cat->common_pid, raw)) {
 		j->stats.other++;
 		return 0;
 	}

@@ -150,10 +150,13 @@ static void attempt_begin(struct nrp_joiner *j, const struct nrp_step *step, uin
 		return;
 	NRP_SET(f, hint_fault, attempt, kind);
 	NRP_SET(f, hint_fault, attempt_delay, nrp_delay(f->time, step->raw->time));
-	if (nrp_has(nid, step->raw))
-		NRP_SET(f, hint_fault, attempt_nid,
-			(int16_t)nrp_load(data + nid->offset, nid->size, true, step->swap));
-	if (nrp_has(jiffies, step->raw))
+	if (nrp_has_integer(nid, step->raw)) {
+		uint64_t value = nrp_load(data + nid->offset, nid->size, true, step->swap);
+
+		if (nrp_fits(value, sizeof(f->attempt_nid)))
+			NRP_SET(f, hint_fault, attempt_nid, (int16_t)value);
+	}
+	if (nrp_has_integer(jiffies, step->raw))
 		NRP_SET(f, hint_fault, attempt_jiffies,
 			nrp_load(data + jiffies->offset, jiffies->size, false, step->swap));
 	if (j->facts->has_ratelimit_event)

@@ -39,7 +39,7 @@ static inline uint64_t nrp_step_get(const struct nrp_step *step, unsigned int in
 
 static inline bool nrp_step_has(const struct nrp_step *step, unsigned int index)
 {
-	return nrp_has(&step->desc->field[index], step->raw);
+	return nrp_has_integer(&step->desc->field[index], step->raw);
 }
 
 /* Value of a field, or @missing. */
@@ -49,12 +49,18 @@ static inline uint64_t nrp_step_get_or(const struct nrp_step *step, unsigned int
 	return nrp_step_has(step, index) ? nrp_step_get(step, index) : missing;
 }
 
-/* Copies event field EVENT.src into row field dst, which stays NULL if the event lacks it. */
+/*
+ * Copies event field EVENT.src into row field dst, which stays NULL if the event lacks it, or if
+ * its value does not fit: cut off, a damaged one would look like a good one.
+ */
 #define NRP_TAKE(step, row, kind, dst, EVENT, src) \
 	do { \
-		if (nrp_step_has(step, NRP_EF_##EVENT##_##src)) \
-			NRP_SET(row, kind, dst, \
-				(__typeof__((row)->dst))nrp_step_get(step, NRP_EF_##EVENT##_##src)); \
+		uint64_t taken_; \
+		if (!nrp_step_has(step, NRP_EF_##EVENT##_##src)) \
+			break; \
+		taken_ = nrp_step_get(step, NRP_EF_##EVENT##_##src); \
+		if (nrp_fits(taken_, sizeof((row)->dst))) \
+			NRP_SET(row, kind, dst, (__typeof__((row)->dst))taken_); \
 	} while (0)
 
 /* ns from @from to @to; 0 where the clock went backwards. */

@@ -98,7 +98,7 @@ side 'not a facts file' '[nodes]\n0 cpus=0\00001\n'
 printf '[nodes]\r\n0 cpus=0-1 memkb=x\r\n0 cpus=0-1\r\n1 cpus=2-3 memkb=1\r\n[sysctl]\r\nnuma_balancing 1' >side.facts
 want 0 "$NRP" import -q "$DATA/thp-5.10.dat" -o side.db --facts side.facts
 want 0 "$NRP" info side.db --json
-want_json '.info.facts.nodes == [{"nid":0,"mem_kb":null,"cpus":[0,1]},{"nid":1,"mem_kb":1,"cpus":[2,3]}]'
+want_json '.info.nodes == [{"nid":0,"mem_kb":null,"cpus":[0,1]},{"nid":1,"mem_kb":1,"cpus":[2,3]}]'
 rm side.db
 for line in 'numa_hint_faults' 'numa_hint_faults -1' 'numa_hint_faults 1x' 'a 1\00002' 'a 9223372036854775808' ' 1'; do
 	printf '%b\n' "$line" >side.vmstat
@@ -106,6 +106,20 @@ for line in 'numa_hint_faults' 'numa_hint_faults -1' 'numa_hint_faults 1x' 'a 1\
 	want_error 'side.vmstat: offset 0: not a "name value" line'
 	want_absent side.db
 done
+
+# A node that no kernel has: not believed, not allocated, not cut off to a smaller number.
+cp "$DATA/thp-5.10-none.dat" node.dat
+printf '\001\000\001\151' | dd of=node.dat bs=1 seek=204468 conv=notrunc status=none # filter_begin.src_nid
+want 0 "$NRP" import -q node.dat -o node.db
+want 0 "$NRP" info node.db --json
+want_json '.info.nodes | length == 2'
+want 0 "$NRP" query node.db 'SELECT max(src_nid) FROM hint_fault'
+want_out '^1$'
+# A field of a size that no integer has: absent, not 0.
+sed 's/field:s32 scan_seq;\toffset:40;\tsize:4;/field:s32 scan_seq;\toffset:40;\tsize:3;/' node.dat >size.dat
+want 0 "$NRP" import -q size.dat -o size.db
+want 0 "$NRP" query size.db 'SELECT count(filter_delay) > 0, count(scan_seq) FROM hint_fault'
+want_out '^1,0$'
 
 # Names are text: what is none is refused, and a name can be given.
 cp "$DATA/thp-5.10.dat" $'bad\xff.dat'
