@@ -61,6 +61,7 @@ struct nrp_worlds {
 	struct nrp_scan_history *scans;
 	struct nrp_worlds_totals totals;
 	uint64_t tried, succeeded; /* recorded attempts that ran, and those that moved the page */
+	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
 	uint64_t tick_time, tick;  /* last pair of time and jiffies */
 	bool have_tick;
 };
@@ -464,6 +465,25 @@ static void learn_task(struct task *task, const struct nrp_hint_fault *f)
 	task->mem[1] = f->group_mem_dst;
 }
 
+/*
+ * Does the scanner leave this mapping's local pages alone? The only thread of an address space has
+ * local base pages of private VMAs never armed. Huge pages were armed wherever they are, until some
+ * kernel after 6.12: the record shows it, if some of their faults are local.
+ */
+static bool spares_local(struct nrp_worlds *w, const struct step *s)
+{
+	uint64_t huge = w->facts->huge_pages > 0 ? (uint64_t)w->facts->huge_pages : 512;
+
+	if (!s->mm->single_threaded || NRP_NULL(s->f, hint_fault, vm_flags) ||
+	    s->f->vm_flags & VM_SHARED)
+		return false;
+	if (s->pages < huge)
+		return true;
+	*(s->src == s->this ? &w->huge_local : &w->huge_remote) += 1;
+	/* A few local ones are threads that moved after the scan. */
+	return !w->facts->has_thp_function && w->huge_local * 8 <= w->huge_remote;
+}
+
 static int find_scan(struct nrp_worlds *w, struct step *s)
 {
 	const struct nrp_armed_range *range;
@@ -472,8 +492,7 @@ static int find_scan(struct nrp_worlds *w, struct step *s)
 	s->mm = nrp_scan_history_mm(w->scans, s->f->mm);
 	if (!s->mm)
 		return -ENOMEM;
-	s->is_private = s->mm->single_threaded && !NRP_NULL(s->f, hint_fault, vm_flags) &&
-			!(s->f->vm_flags & VM_SHARED);
+	s->is_private = spares_local(w, s);
 	s->kept = ~UINT32_C(0);
 	for (int i = 0; i < w->nr_worlds; i++) {
 		if (!s->mm->differs_since[i] || !w->world[i].config.thin_after_divergence)

@@ -296,6 +296,42 @@ static void test_huge_page(void **state)
 	nrp_worlds_free(w);
 }
 
+/*
+ * Local huge pages of a single thread: armed by kernels with a THP function of their own, and by those
+ * whose record shows local ones; else left alone like base pages. The page is refused at 100 on record and moved
+ * by the world; the recorded fault at 1100 is local there, and happens or not.
+ */
+static void test_local_huge_page(void **state)
+{
+	static const struct {
+		bool thp_function, local_ones;
+		uint32_t pages;
+		uint64_t faults;
+	} cases[] = { { false, false, 1, 1 },	{ true, false, 1, 1 },	 { false, true, 1, 2 },
+		      { false, false, 512, 1 }, { true, false, 512, 2 }, { false, true, 512, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nrp_hint_fault f[] = { fault(60, 1, 1, NO_ATTEMPT), fault(100, 1, 0, DENIED),
+					      fault(1100, 1, 0, DENIED) };
+		struct nrp_host_facts facts = host();
+		uint64_t after = 0;
+		struct nrp_worlds *w;
+
+		facts.has_thp_function = cases[i].thp_function;
+		w = new_world(&facts, &after, NRP_UNKNOWN_SUCCEEDS);
+		scan(w, 50, 1, 0, ADDR + 0x800000);
+		f[0].addr = ADDR + 0x400000; /* a local fault of another page */
+		for (int k = cases[i].local_ones ? 0 : 1; k < 3; k++) {
+			f[k].pages = cases[i].pages;
+			assert_int_equal(nrp_worlds_fault(w, &f[k], k > 0), 0);
+		}
+		assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, cases[i].faults);
+		assert_int_equal(nrp_worlds_result(w, 0)->moves, 1);
+		nrp_worlds_free(w);
+	}
+}
+
 /* A page found elsewhere than left moved without us: every world follows, taint is gone. */
 static void test_external_move(void **state)
 {
@@ -452,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_no_missing_faults_in_threads),
 		cmocka_unit_test(test_missing_faults_by_address),
 		cmocka_unit_test(test_huge_page),
+		cmocka_unit_test(test_local_huge_page),
 		cmocka_unit_test(test_external_move),
 		cmocka_unit_test(test_residency),
 		cmocka_unit_test(test_unknown_outcome),
