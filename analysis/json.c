@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "analysis/compare.h"
+#include "analysis/counters.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,15 @@ static json_t *quantity(const struct nrp_quantity *q)
 			 "class", nrp_class_name(q->class), "tier", q->tier);
 }
 
+static json_t *note(const struct nrp_note *n)
+{
+	json_t *o = json_pack("{s:s,s:s}", "code", n->code, "text", n->text);
+
+	if (n->detail)
+		json_object_update(o, n->detail);
+	return o;
+}
+
 json_t *nrp_comparison_json(const struct nrp_comparison *c)
 {
 	json_t *metrics = json_array(), *notes = json_array();
@@ -35,14 +45,8 @@ json_t *nrp_comparison_json(const struct nrp_comparison *c)
 						quantity(&m->new_lane), "avoided",
 						quantity(&m->avoided)));
 	}
-	for (size_t i = 0; i < c->nr_notes; i++) {
-		json_t *n = json_pack("{s:s,s:s}", "code", c->note[i].code, "text",
-				      c->note[i].text);
-
-		if (c->note[i].detail)
-			json_object_update(n, c->note[i].detail);
-		json_array_append_new(notes, n);
-	}
+	for (size_t i = 0; i < c->nr_notes; i++)
+		json_array_append_new(notes, note(&c->note[i]));
 	return json_pack("{s:s,s:s,s:{s:s,s:O,s:O},s:{s:s,s:O,s:O},s:b,s:o,s:o}", "schema",
 			 "numareplay.comparison/1", "capture", c->capture, "old", "name",
 			 c->name[0], "variants", c->variants[0], "set", c->set[0], "new", "name",
@@ -137,4 +141,103 @@ json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *ca
 			 capture->probe_misses < 0 ? json_null()
 						   : json_integer(capture->probe_misses),
 			 "unjoined_events", (json_int_t)capture->unjoined_events, "notes", notes);
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static json_t *count(struct nrp_count c)
+{
+	return c.state == NRP_COUNT_KNOWN ? json_integer((json_int_t)c.value) : json_null();
+}
+
+static json_t *tristate(enum nrp_tristate t)
+{
+	return t == NRP_UNKNOWN ? json_null() : json_boolean(t == NRP_TRUE);
+}
+
+/* 0: not given, not known. */
+static json_t *given(int64_t value)
+{
+	return value ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *invariant_json(const struct nrp_counters_report *r, const struct nrp_invariant *i)
+{
+	return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:i}", "name", i->name, "run",
+			 nrp_counters_run_name(r, i->run), "holds", tristate(i->holds), "explained",
+			 i->explained ? json_string(i->explained) : json_null(), "left",
+			 i->has_sides ? json_integer((json_int_t)i->left) : json_null(), "right",
+			 i->has_sides ? json_integer((json_int_t)i->right) : json_null(), "text",
+			 i->text, "class",
+			 nrp_class_name(strcmp(i->name, "migrated_within_bound")
+						? NRP_CLASS_EXACT
+						: NRP_CLASS_BOUNDED),
+			 "tier", 0);
+}
+
+static void put(json_t *object, json_t *classes, const char *name, json_t *value,
+		enum nrp_class class)
+{
+	json_object_set_new(object, name, value);
+	json_object_set_new(classes, name, json_string(nrp_class_name(class)));
+}
+
+static json_t *limiter_json(const struct nrp_counters_report *r, int run)
+{
+	const struct nrp_counters_limiter *l = &r->limiter[run];
+	json_t *o = json_object(), *classes = json_object();
+
+	json_object_set_new(o, "run", json_string(nrp_counters_run_name(r, run)));
+	put(o, classes, "remote_faults", count(l->remote_faults), NRP_CLASS_EXACT);
+	put(o, classes, "huge_pte_updates", count(l->huge_pte_updates), NRP_CLASS_EXACT);
+	put(o, classes, "migrated_pages", count(l->migrated), NRP_CLASS_EXACT);
+	put(o, classes, "upper_bound", count(l->upper_bound), NRP_CLASS_BOUNDED);
+	put(o, classes, "update_bound", count(l->update_bound), NRP_CLASS_BOUNDED);
+	put(o, classes, "fault_bound", count(l->fault_bound), NRP_CLASS_BOUNDED);
+	put(o, classes, "edge_huge_pages", count(l->edge_huge_pages), NRP_CLASS_BOUNDED);
+	put(o, classes, "quota", json_integer((json_int_t)r->options.quota), NRP_CLASS_EXACT);
+	put(o, classes, "share_of_run", l->has_share ? json_real(l->share_of_run) : json_null(),
+	    NRP_CLASS_BOUNDED);
+	put(o, classes, "even_share", l->has_even_share ? json_real(l->even_share) : json_null(),
+	    NRP_CLASS_BOUNDED);
+	json_object_set_new(o, "can_refuse", tristate(l->can_refuse));
+	json_object_set_new(o, "text", json_string(l->text));
+	json_object_set_new(o, "classes", classes);
+	json_object_set_new(o, "tier", json_integer(0));
+	return o;
+}
+
+json_t *nrp_counters_json(const struct nrp_counters_report *r)
+{
+	json_t *inputs = json_array(), *counters = json_array(), *invariants = json_array();
+	json_t *limiter = json_array(), *notes = json_array();
+
+	for (size_t i = 0; i < r->nr_inputs; i++) {
+		json_t *path = json_string(r->input[i].path); /* NULL: a name that is not UTF-8 */
+
+		json_array_append_new(inputs,
+				      json_pack("{s:o,s:s,s:I}", "file", path ? path : json_null(),
+						"form", nrp_counters_kind_name(r->input[i].kind),
+						"counters", (json_int_t)r->input[i].counters));
+	}
+	for (size_t i = 0; i < r->nr_rows; i++)
+		json_array_append_new(
+			counters, json_pack("{s:s,s:o,s:o,s:o,s:s,s:i}", "name", r->row[i].name,
+					    "before", count(r->row[i].before), "after",
+					    count(r->row[i].after), "delta", count(r->row[i].delta),
+					    "class", nrp_class_name(NRP_CLASS_EXACT), "tier", 0));
+	for (size_t i = 0; i < r->nr_invariants; i++)
+		json_array_append_new(invariants, invariant_json(r, &r->invariant[i]));
+	for (int run = 0; run < r->nr_runs; run++)
+		json_array_append_new(limiter, limiter_json(r, run));
+	for (size_t i = 0; i < r->nr_notes; i++)
+		json_array_append_new(notes, note(&r->note[i]));
+	return json_pack(
+		"{s:s,s:i,s:o,s:i,s:{s:I,s:I,s:I,s:I,s:o,s:o,s:o},s:o,s:o,s:o,s:o}", "schema",
+		"numareplay.counters/1", "tier", 0, "inputs", inputs, "runs", r->nr_runs, "options",
+		"page_size", (json_int_t)r->options.page_size, "huge_pages",
+		(json_int_t)r->options.huge_pages, "quota", (json_int_t)r->options.quota,
+		"interval_ms", (json_int_t)r->options.interval_ms, "hz", given(r->options.hz),
+		"window_ticks", given(r->window_ticks), "nodes", given(r->options.nodes),
+		"counters", counters, "invariants", invariants, "limiter", limiter, "notes", notes);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports for people. Tables by libsmartcols; the words of the notes wrapped to the width. */
 #include "analysis/compare.h"
+#include "analysis/counters.h"
 
+#include <inttypes.h>
 #include <libsmartcols.h>
 #include <math.h>
 #include <stdio.h>
@@ -319,6 +321,150 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 		fprintf(out, "notes\n");
 	for (size_t i = 0; i < v->nr_notes; i++)
 		print_note(out, v->note[i].code, v->note[i].text, width);
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static void count_cell(struct libscols_line *line, size_t i, struct nrp_count c)
+{
+	char text[32];
+
+	if (c.state == NRP_COUNT_KNOWN)
+		snprintf(text, sizeof(text), "%" PRId64, c.value);
+	else
+		snprintf(text, sizeof(text), "%s", c.state == NRP_COUNT_MISSING ? "-" : "?");
+	cell(line, i, text);
+}
+
+static void print_counts(FILE *out, const struct nrp_counters_report *r, size_t width)
+{
+	static const char *const headers[] = {
+		"COUNTER", "BEFORE", "AFTER", "DELTA", "CLASS", NULL
+	};
+	struct libscols_table *t = table_new(width, headers, 0x0e);
+	size_t others = 0, shown = 0;
+
+	for (size_t i = 0; t && i < r->nr_rows; i++) {
+		const struct nrp_counters_row *row = &r->row[i];
+		struct libscols_line *line;
+
+		/* A whole /proc/vmstat is too long to read; a table was chosen by somebody. */
+		if (r->input[0].kind == NRP_COUNTERS_SNAPSHOT && !nrp_counter_is_known(row->name)) {
+			others++;
+			continue;
+		}
+		shown++;
+		line = scols_table_new_line(t, NULL);
+		cell(line, 0, row->name);
+		count_cell(line, 1, row->before);
+		count_cell(line, 2, row->after);
+		count_cell(line, 3, row->delta);
+		cell(line, 4, nrp_class_name(NRP_CLASS_EXACT));
+	}
+	if (t && shown)
+		print_table(out, t);
+	else if (t)
+		scols_unref_table(t);
+	if (others)
+		fprintf(out, "%zu further counters: --json lists them\n", others);
+	fputc('\n', out);
+}
+
+static void print_invariants(FILE *out, const struct nrp_counters_report *r, size_t width)
+{
+	static const char *const answers[] = { "not checked", "broken", "holds" }; /* from -1 */
+
+	fprintf(out, "Invariants\n");
+	for (size_t i = 0; i < r->nr_invariants; i++) {
+		const struct nrp_invariant *v = &r->invariant[i];
+		const char *explained = v->explained ? v->explained : "not explained";
+
+		fprintf(out, "  %s%s%s  %s%s%s%s\n      ",
+			r->nr_runs == 2 ? nrp_counters_run_name(r, v->run) : "",
+			r->nr_runs == 2 ? "  " : "", v->name, answers[v->holds + 1],
+			v->holds == NRP_FALSE ? " (" : "", v->holds == NRP_FALSE ? explained : "",
+			v->holds == NRP_FALSE ? ")" : "");
+		print_wrapped(out, v->text, width, 6, 6);
+	}
+	fputc('\n', out);
+}
+
+static void print_limiter(FILE *out, const struct nrp_counters_report *r, size_t width)
+{
+	static const char *const headers[] = { "RUN",	   "REMOTE FAULTS",   "HUGE UPDATES",
+					       "MIGRATED", "MIGRATED/REMOTE", "ATTEMPTED AT MOST",
+					       "QUOTA",	   "NEEDS",	      NULL };
+	struct libscols_table *t = table_new(width, headers, 0xfe);
+
+	fprintf(out, "Migration limiter: %" PRId64 " pages to one node in a window of ",
+		r->options.quota);
+	if (r->window_ticks)
+		fprintf(out, "%" PRId64 " ticks (%.0f ms)\n", r->window_ticks,
+			(double)r->window_ticks * 1000 / (double)r->options.hz);
+	else
+		fprintf(out, "%" PRId64 " ms and a tick\n", r->options.interval_ms);
+	for (int run = 0; t && run < r->nr_runs; run++) {
+		const struct nrp_counters_limiter *l = &r->limiter[run];
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+		char share[32] = "-", needs[32] = "-", quota[32];
+
+		if (l->migrated.state == NRP_COUNT_KNOWN && l->remote_faults.value > 0)
+			snprintf(share, sizeof(share), "%.1f %%",
+				 (double)l->migrated.value * 100 / (double)l->remote_faults.value);
+		if (l->has_share && l->share_of_run < 0.001)
+			snprintf(needs, sizeof(needs), "< 0.1 %%");
+		else if (l->has_share)
+			snprintf(needs, sizeof(needs), "%.1f %%", l->share_of_run * 100);
+		snprintf(quota, sizeof(quota), "%" PRId64, r->options.quota);
+		cell(line, 0, nrp_counters_run_name(r, run));
+		count_cell(line, 1, l->remote_faults);
+		count_cell(line, 2, l->huge_pte_updates);
+		count_cell(line, 3, l->migrated);
+		cell(line, 4, share);
+		count_cell(line, 5, l->upper_bound);
+		cell(line, 6, quota);
+		cell(line, 7, needs);
+	}
+	if (t)
+		print_table(out, t);
+	for (int run = 0; run < r->nr_runs; run++) {
+		const struct nrp_counters_limiter *l = &r->limiter[run];
+
+		fprintf(out, "  %s:", nrp_counters_run_name(r, run));
+		print_wrapped(out, l->text, width, 4, 5 + strlen(nrp_counters_run_name(r, run)));
+		if (l->has_even_share)
+			fprintf(out,
+				"    with equal parts for %" PRId64 " nodes, %.1f %% of one part\n",
+				r->options.nodes, l->even_share * 100);
+	}
+	fprintf(out, "  counts are exact; attempted and needed are bounded\n\n");
+}
+
+char *nrp_counters_text(const struct nrp_counters_report *r, size_t width)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "Counters of %s (evidence tier 0)\n",
+		r->nr_runs == 1 ? "one run" : "two runs, before and after");
+	for (size_t i = 0; i < r->nr_inputs; i++)
+		fprintf(out, "  %s  %s, %zu counters\n", r->input[i].path,
+			nrp_counters_kind_name(r->input[i].kind), r->input[i].counters);
+	fputc('\n', out);
+	print_counts(out, r, width);
+	print_invariants(out, r, width);
+	print_limiter(out, r, width);
+	fprintf(out, "Notes\n");
+	for (size_t i = 0; i < r->nr_notes; i++)
+		print_note(out, r->note[i].code, r->note[i].text, width);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

@@ -8,7 +8,7 @@
 
 const struct cli_command *const cli_commands[] = {
 	&cli_import, &cli_info,  &cli_verify,   &cli_replay,
-	&cli_report, &cli_query, &cli_policies, NULL,
+	&cli_report, &cli_query, &cli_policies, &cli_counters, NULL,
 };
 
 static void print_usage(FILE *out)

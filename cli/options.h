@@ -42,7 +42,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_import, cli_info, cli_verify, cli_replay, cli_report, cli_query,
-	cli_policies;
+	cli_policies, cli_counters;
 
 /* All commands, NULL-terminated. */
 extern const struct cli_command *const cli_commands[];
