@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { OPT_OUTPUT, OPT_NAME, OPT_FACTS, OPT_VMSTAT, OPT_FORCE, OPT_JSON, OPT_QUIET };
@@ -34,25 +35,26 @@ static json_t *capture_json(const struct nrp_capture *c)
 			 "duration_ns", (json_int_t)(c->last_time - c->first_time));
 }
 
-static void print_capture(const struct nrp_capture *c, const struct nrp_join_stats *stats)
+static void print_capture(FILE *out, const struct nrp_capture *c,
+			  const struct nrp_join_stats *stats)
 {
-	printf("%s: %llu events in %.3f s, %llu unjoined, %llu of kinds without a record, ", c->name,
-	       (unsigned long long)c->events, (double)(c->last_time - c->first_time) * 1e-9,
+	fprintf(out, "%s: %llu events in %.3f s, %llu unjoined, %llu of kinds without a record, ",
+		c->name, (unsigned long long)c->events, (double)(c->last_time - c->first_time) * 1e-9,
 	       (unsigned long long)c->unjoined_events, (unsigned long long)c->other_events);
 	if (c->lost_events || c->loss_gaps)
-		printf("LOST %llu events and %lld gaps of unknown size\n",
+		fprintf(out, "LOST %llu events and %lld gaps of unknown size\n",
 		       (unsigned long long)c->lost_events, (long long)c->loss_gaps);
 	else
-		printf("none lost\n");
+		fprintf(out, "none lost\n");
 	for (int i = 0; i < NRP_NR_EVENTS; i++)
 		if (stats->unjoined_by_event[i])
-			printf("  unjoined: %llu %s\n",
+			fprintf(out, "  unjoined: %llu %s\n",
 			       (unsigned long long)stats->unjoined_by_event[i],
 			       nrp_event_name((enum nrp_event)i));
 }
 
 static int import_one(const struct cli_args *args, struct nrp_store *store, const char *path,
-		      json_t *list, struct nrp_error *err)
+		      json_t *list, FILE *out, struct nrp_error *err)
 {
 	bool show = isatty(STDERR_FILENO) && !cli_given(args, OPT_QUIET);
 	struct nrp_import_options o = {
@@ -79,7 +81,7 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 	if (list)
 		json_array_append_new(list, capture_json(&capture));
 	else if (!cli_given(args, OPT_QUIET))
-		print_capture(&capture, &stats);
+		print_capture(out, &capture, &stats);
 	nrp_capture_clear(&capture);
 	return 0;
 }
@@ -89,6 +91,9 @@ static enum nrp_status run(const struct cli_args *args)
 	struct nrp_error err = NRP_ERROR_INIT;
 	json_t *list = cli_given(args, OPT_JSON) ? json_array() : NULL;
 	struct nrp_store *store;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
 	int r;
 
 	if (!cli_given(args, OPT_OUTPUT)) {
@@ -102,22 +107,28 @@ static enum nrp_status run(const struct cli_args *args)
 	}
 	if (nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0)
 		return cli_error(&err);
-	/* All files or none. */
-	r = nrp_store_begin(store, &err);
+	/* All files or none; what was read is told when it is in the database. */
+	out = open_memstream(&text, &size);
+	r = out ? nrp_store_begin(store, &err) : nrp_fail_nomem(&err);
 	for (size_t i = 0; r == 0 && i < args->files; i++)
-		r = import_one(args, store, args->file[i], list, &err);
+		r = import_one(args, store, args->file[i], list, out, &err);
 	if (r == 0)
 		r = nrp_store_commit(store, &err);
 	else
 		nrp_store_rollback(store);
 	nrp_store_close(store);
+	if (out && fclose(out) != 0 && r == 0)
+		r = nrp_fail_nomem(&err);
 	if (r < 0) {
+		free(text);
 		json_decref(list);
 		return cli_error(&err);
 	}
-	return list ? cli_print_json(json_pack("{s:s,s:o}", "schema", "numareplay.import/1",
-					       "captures", list))
-		    : NRP_DONE;
+	if (!list)
+		return cli_print_text(text);
+	free(text);
+	return cli_print_json(json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures",
+					list));
 }
 
 const struct cli_command cli_import = {

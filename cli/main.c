@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
 	enum nrp_status status;
 
 	setlocale(LC_CTYPE, ""); /* widths of what is printed; numbers stay in the C locale */
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
 	status = dispatch(argc, argv);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		cli_error_text("cannot write the output");

@@ -113,6 +113,22 @@ for ((at = 0; at < size; at += 8192)); do
 	esac
 done
 
+# A disk that is full: nothing is told, nothing stays.
+cp good.db full.db
+(ulimit -f 150 && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full.db) >out 2>err
+[ $? -eq 5 ] && ok || not_ok "status of an import on a full disk"
+want_error 'full.db: '
+want_same out /dev/null
+want_same full.db good.db
+(ulimit -f 150 && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full-new.db) >out 2>err
+want_error 'full-new.db: '
+want_absent full-new.db
+
+# The report does not go into the database.
+want 2 "$NRP" report good.db -o ./good.db
+want_error 'good.db: is the database itself: name another file'
+want 0 "$NRP" info good.db
+
 # kill -9 in the middle of an import leaves the old state.
 cp good.db killed.db
 "$NRP" info good.db --json >want.json
