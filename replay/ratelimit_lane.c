@@ -333,22 +333,51 @@ void nrp_ratelimit_lane_clear(struct nrp_ratelimit_lane *lane)
 	memset(lane, 0, sizeof(*lane));
 }
 
-/* No window can hold more than the quota: every start admits everything. */
-static void admit_all(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
-		      bool is_host)
+/*
+ * No recorded window can hold more than the quota. Only what was charged before the capture can refuse an
+ * attempt, while the window lasts that was open when it began.
+ */
+static int admit_all(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
+		     bool is_host)
 {
+	bool limited = lane->params.variant != NRP_RATELIMIT_NONE;
+	int64_t last = (int64_t)lane->params.interval - nrp_ratelimit_on_grid(lane->params.variant);
+	uint64_t *first = calloc((size_t)attempts->nr_nodes + 1, sizeof(*first));
+	bool *seen = calloc((size_t)attempts->nr_nodes + 1, sizeof(*seen));
+
+	if (!first || !seen) {
+		free(first);
+		free(seen);
+		return -ENOMEM;
+	}
 	for (int n = 0; n < attempts->nr_nodes; n++)
 		lane->start[n] = nrp_ratelimit_start_at(&lane->params, 0);
-	for (size_t i = 0; i < attempts->count; i++) {
-		lane->decision[i].admitted = 1;
-		lane->admitted_pages += attempts->at[i].pages;
-	}
 	lane->starts_left = nrp_ratelimit_nr_starts(&lane->params);
 	lane->admitted = lane->admitted_min = lane->admitted_max = attempts->count;
 	lane->contradictions = attempts->denied;
 	lane->unexplained = attempts->unknown;
 	lane->fitted = is_host && lane->contradictions <= nrp_ratelimit_fit_tolerance(
 								 attempts->count - attempts->unknown);
+	for (size_t i = 0; i < attempts->count; i++) {
+		const struct nrp_attempt *a = &attempts->at[i];
+
+		lane->decision[i].admitted = 1;
+		lane->admitted_pages += a->pages;
+		if (!seen[a->nid])
+			first[a->nid] = a->jiffies;
+		seen[a->nid] = true;
+		if (!limited || (int64_t)(a->jiffies - first[a->nid]) > last)
+			continue;
+		lane->decision[i].first_window = true;
+		if (lane->fitted)
+			continue;
+		lane->decision[i].certainty = NRP_AMBIGUOUS_START;
+		lane->ambiguous++;
+		lane->admitted_min--;
+	}
+	free(first);
+	free(seen);
+	return 0;
 }
 
 int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_attempts *attempts,
@@ -367,14 +396,17 @@ int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_atte
 					       &lane.max_pages_two_windows, err);
 	if (r < 0)
 		return r;
-	lane.no_denial_possible = params->variant == NRP_RATELIMIT_NONE ||
-				  lane.max_pages_two_windows <= params->quota;
+	/* A gap may hide attempts. */
+	lane.no_denial_possible =
+		params->variant == NRP_RATELIMIT_NONE ||
+		(lane.max_pages_two_windows <= params->quota && !attempts->nr_losses);
 	lane.decision = calloc(attempts->count + 1, sizeof(*lane.decision));
 	lane.start = calloc((size_t)attempts->nr_nodes + 1, sizeof(*lane.start));
 	if (!lane.decision || !lane.start)
 		goto nomem;
 	if (lane.no_denial_possible) {
-		admit_all(&lane, attempts, is_host);
+		if (admit_all(&lane, attempts, is_host) < 0)
+			goto nomem;
 		*ret = lane;
 		return 0;
 	}
