@@ -23,7 +23,7 @@ static void analyse(struct nrp_counters_report *ret, const struct nrp_counters_o
 		    size_t files, const char *const *text)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
-	struct nrp_counters_file file[NRP_COUNTERS_FILES];
+	struct nrp_counters_file file[NRP_COUNTERS_FILES] = { 0 };
 
 	for (size_t i = 0; i < files; i++)
 		if (nrp_counters_parse(&file[i], "text", text[i], strlen(text[i]), &err) < 0)
