@@ -85,6 +85,17 @@ want_json 'length == 3 and all(.schema == "numareplay.comparison/1")'
 want 0 "$NRP" report a.db $L -o report.txt
 [ -s report.txt ] && ok || not_ok 'report -o wrote nothing'
 
+# Lost events: counts are lower bounds, no lane is exact, nothing is identical.
+cp a.db lossy.db
+sqlite3 lossy.db 'UPDATE capture SET lost_events = 7'
+want 0 "$NRP" replay lossy.db $L --old migrate.ratelimit=none --new migrate.ratelimit=spin --set quota=200 --json
+want_json '[.metrics[] | .old, .new | select(.value != null and .value != 0) | .class == "bounded" and .upper == null] | all'
+want_json '.metrics[] | select(.name == "migrated_pages") | .old == {"value":3063,"lower":3063,"upper":null,"class":"bounded","tier":3}'
+want_json '.metrics[] | select(.name == "migrations_denied") | .old.value == 0 and .old.class == "exact"'
+want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == null and .avoided.upper == null'
+want 0 "$NRP" replay lossy.db $L --new migrate.ratelimit=spin --json
+want_json '[.notes[].code] | contains(["lost_events"]) and (contains(["identical_on_trace"]) | not)'
+
 # SQL.
 want 0 "$NRP" query a.db 'SELECT 1 AS a, NULL AS b, '"'x,y'"' AS c; SELECT 2 AS d'
 printf 'a,b,c\n1,,"x,y"\n\nd\n2\n' >want.csv
