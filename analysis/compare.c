@@ -154,6 +154,7 @@ static void observed_lane(struct builder *b, int i)
 	const struct nrp_replay_lane *lane = &b->r->lane[i];
 	const struct nrp_worlds_totals *t = &b->r->totals;
 	struct nrp_quantity *q = b->q[i];
+	double unknown = (double)b->r->attempts.unknown;
 	bool certain = !b->r->attempts.unknown || lane->e0.params.variant == NRP_RATELIMIT_NONE;
 	double refused = certain ? (double)o->refused : (double)lane->e0.denied;
 	double attempts = (double)o->attempts;
@@ -171,6 +172,13 @@ static void observed_lane(struct builder *b, int i)
 	if (certain) {
 		q[MIGRATIONS_DENIED] = exact(refused, 3);
 		q[MIGRATIONS_ADMITTED] = exact(attempts - refused, 3);
+		if (nrp_comparison_unexplained(b->r)) {
+			/* Any of the failures may have been a refusal. */
+			q[MIGRATIONS_DENIED].upper += unknown;
+			q[MIGRATIONS_DENIED].class = NRP_CLASS_BOUNDED;
+			q[MIGRATIONS_ADMITTED].lower -= unknown;
+			q[MIGRATIONS_ADMITTED].class = NRP_CLASS_BOUNDED;
+		}
 	} else {
 		double low = (double)lane->e0.admitted_min, high = (double)lane->e0.admitted_max;
 

@@ -85,6 +85,12 @@ want_json 'length == 3 and all(.schema == "numareplay.comparison/1")'
 want 0 "$NRP" report a.db $L -o report.txt
 [ -s report.txt ] && ok || not_ok 'report -o wrote nothing'
 
+# A limiter that the host does not report: without its name any failure may be a refusal.
+"$NRP" import -q "$DATA/limiter-spin-6.12.dat" -o spin.db
+want 0 "$NRP" replay spin.db --new off --json
+want_json '(.notes[] | select(.code == "unexplained_failures") | .failed) as $n | .metrics[] | select(.name == "migrations_denied") | .old == {"value":0,"lower":0,"upper":$n,"class":"bounded","tier":3}'
+want_json '.metrics[] | select(.name == "migrations_admitted") | .old.value == .old.upper and .old.lower < .old.value and .old.class == "bounded"'
+
 # Lost events: counts are lower bounds, no lane is exact, nothing is identical.
 cp a.db lossy.db
 sqlite3 lossy.db 'UPDATE capture SET lost_events = 7'
