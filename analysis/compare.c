@@ -32,6 +32,13 @@ static struct nrp_quantity bounded(double value, double lower, double upper, int
 				      .class = NRP_CLASS_BOUNDED, .tier = tier };
 }
 
+/* At least @value, and up to @open more. */
+static struct nrp_quantity counted(uint64_t value, uint64_t open, int tier)
+{
+	return open ? bounded((double)value, (double)value, (double)(value + open), tier)
+		    : exact((double)value, tier);
+}
+
 static struct nrp_quantity at_least(double lower, int tier)
 {
 	return (struct nrp_quantity){ .lower = lower, .has_lower = true,
@@ -147,12 +154,13 @@ static void observed_lane(struct builder *b, int i)
 	const struct nrp_replay_lane *lane = &b->r->lane[i];
 	const struct nrp_worlds_totals *t = &b->r->totals;
 	struct nrp_quantity *q = b->q[i];
+	double unknown = (double)b->r->attempts.unknown;
 	bool certain = !b->r->attempts.unknown || lane->e0.params.variant == NRP_RATELIMIT_NONE;
 	double refused = certain ? (double)o->refused : (double)lane->e0.denied;
 	double attempts = (double)o->attempts;
 
 	q[HINT_FAULTS] = exact((double)o->hint_faults, 3);
-	q[HINT_FAULTS_REMOTE] = exact((double)o->remote_faults, 3);
+	q[HINT_FAULTS_REMOTE] = counted(o->remote_faults, o->unplaced_faults, 3);
 	q[HINT_FAULT_PAGES] = exact((double)o->hint_fault_pages, 3);
 	if (scans->passes) {
 		q[PTE_UPDATES] = exact((double)scans->armed_pages, 3);
@@ -164,13 +172,20 @@ static void observed_lane(struct builder *b, int i)
 	if (certain) {
 		q[MIGRATIONS_DENIED] = exact(refused, 3);
 		q[MIGRATIONS_ADMITTED] = exact(attempts - refused, 3);
+		if (nrp_comparison_unexplained(b->r)) {
+			/* Any of the failures may have been a refusal. */
+			q[MIGRATIONS_DENIED].upper += unknown;
+			q[MIGRATIONS_DENIED].class = NRP_CLASS_BOUNDED;
+			q[MIGRATIONS_ADMITTED].lower -= unknown;
+			q[MIGRATIONS_ADMITTED].class = NRP_CLASS_BOUNDED;
+		}
 	} else {
 		double low = (double)lane->e0.admitted_min, high = (double)lane->e0.admitted_max;
 
 		q[MIGRATIONS_ADMITTED] = bounded(attempts - refused, low, high, 3);
 		q[MIGRATIONS_DENIED] = bounded(refused, attempts - high, attempts - low, 3);
 	}
-	q[MIGRATED_PAGES] = exact((double)o->moved_pages, 3);
+	q[MIGRATED_PAGES] = counted(o->moved_pages, o->open_pages, 3);
 	q[REMOTE_RESIDENCY] = bounded(t->observed_remote_previous,
 				      min2(t->observed_remote_previous, t->observed_remote_next),
 				      max2(t->observed_remote_previous, t->observed_remote_next), 3);
@@ -278,6 +293,20 @@ static void off_lane(struct builder *b, int i)
 	for (size_t k = 0; k < sizeof(zero) / sizeof(zero[0]); k++)
 		b->q[i][zero[k]] = exact(0, 3);
 	b->q[i][REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
+}
+
+/* Lost events may hold more of everything, and moves that change where pages were. */
+static void open_upwards(struct nrp_quantity *q, bool limits)
+{
+	q[REMOTE_RESIDENCY].lower = 0;
+	for (int m = 0; m < NR_METRICS; m++) {
+		/* Without a limiter nothing is refused, seen or not. */
+		if (m == MIGRATIONS_DENIED && !limits)
+			continue;
+		if (q[m].class == NRP_CLASS_EXACT)
+			q[m].class = NRP_CLASS_BOUNDED;
+		q[m].has_upper = false;
+	}
 }
 
 /* ---- old against new ------------------------------------------------------------------------------- */
@@ -411,6 +440,9 @@ int nrp_comparison_build(struct nrp_comparison *ret, const struct nrp_replay *r,
 			observed_lane(&b, i);
 		else
 			other_lane(&b, i);
+		if (r->lossy && !r->lane[i].off)
+			open_upwards(b.q[i],
+				     r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE);
 	}
 	for (int m = 0; m < NR_METRICS; m++)
 		put(&c, &b, (enum metric)m);

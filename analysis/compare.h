@@ -63,6 +63,11 @@ const struct nrp_metric *nrp_comparison_metric(const struct nrp_comparison *comp
 void nrp_comparison_note(struct nrp_comparison *c, const char *code, json_t *detail,
 			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/*
+ * Does the old lane run without a limiter on a host whose attempts failed so often, for no reason on
+ * record, that it may have one? (analysis/notes.c)
+ */
+bool nrp_comparison_unexplained(const struct nrp_replay *replay);
 /* Notes that follow from a replay (analysis/notes.c). */
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *replay,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify);

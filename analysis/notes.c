@@ -108,13 +108,20 @@ static void feedback_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 			"fewer faults are fewer samples, not fewer remote accesses");
 }
 
+bool nrp_comparison_unexplained(const struct nrp_replay *r)
+{
+	const struct nrp_attempts *a = &r->attempts;
+
+	return r->lane[0].observed && r->lane[0].e0.params.variant == NRP_RATELIMIT_NONE &&
+	       a->unknown >= 100 && a->unknown * 5 >= a->count;
+}
+
 /* Failures that a limiter would explain, on a host that is taken to have none. */
 static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	const struct nrp_attempts *a = &r->attempts;
 
-	if (!r->lane[0].observed || r->lane[0].e0.params.variant != NRP_RATELIMIT_NONE ||
-	    a->unknown < 100 || a->unknown * 5 < a->count)
+	if (!nrp_comparison_unexplained(r))
 		return;
 	nrp_comparison_note(c, "unexplained_failures",
 			    json_pack("{s:I,s:I}", "failed", (json_int_t)a->unknown, "attempts",

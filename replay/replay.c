@@ -178,8 +178,10 @@ static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fau
 	o->hint_fault_pages += pages;
 	o->remote_faults += !NRP_NULL(f, hint_fault, src_nid) &&
 			    !NRP_NULL(f, hint_fault, this_nid) && f->src_nid != f->this_nid;
+	o->unplaced_faults += NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid);
 	o->moves += moved;
 	o->moved_pages += moved ? pages : 0;
+	o->open_pages += f->attempt != NRP_ATTEMPT_NONE && NRP_NULL(f, hint_fault, moved) ? pages : 0;
 }
 
 /* ---- worlds --------------------------------------------------------------------------------------- */

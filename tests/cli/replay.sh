@@ -85,6 +85,23 @@ want_json 'length == 3 and all(.schema == "numareplay.comparison/1")'
 want 0 "$NRP" report a.db $L -o report.txt
 [ -s report.txt ] && ok || not_ok 'report -o wrote nothing'
 
+# A limiter that the host does not report: without its name any failure may be a refusal.
+"$NRP" import -q "$DATA/limiter-spin-6.12.dat" -o spin.db
+want 0 "$NRP" replay spin.db --new off --json
+want_json '(.notes[] | select(.code == "unexplained_failures") | .failed) as $n | .metrics[] | select(.name == "migrations_denied") | .old == {"value":0,"lower":0,"upper":$n,"class":"bounded","tier":3}'
+want_json '.metrics[] | select(.name == "migrations_admitted") | .old.value == .old.upper and .old.lower < .old.value and .old.class == "bounded"'
+
+# Lost events: counts are lower bounds, no lane is exact, nothing is identical.
+cp a.db lossy.db
+sqlite3 lossy.db 'UPDATE capture SET lost_events = 7'
+want 0 "$NRP" replay lossy.db $L --old migrate.ratelimit=none --new migrate.ratelimit=spin --set quota=200 --json
+want_json '[.metrics[] | .old, .new | select(.value != null and .value != 0) | .class == "bounded" and .upper == null] | all'
+want_json '.metrics[] | select(.name == "migrated_pages") | .old == {"value":3063,"lower":3063,"upper":null,"class":"bounded","tier":3}'
+want_json '.metrics[] | select(.name == "migrations_denied") | .old.value == 0 and .old.class == "exact"'
+want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == null and .avoided.upper == null'
+want 0 "$NRP" replay lossy.db $L --new migrate.ratelimit=spin --json
+want_json '[.notes[].code] | contains(["lost_events"]) and (contains(["identical_on_trace"]) | not)'
+
 # SQL.
 want 0 "$NRP" query a.db 'SELECT 1 AS a, NULL AS b, '"'x,y'"' AS c; SELECT 2 AS d'
 printf 'a,b,c\n1,,"x,y"\n\nd\n2\n' >want.csv
