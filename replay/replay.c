@@ -197,7 +197,8 @@ static bool never(void *context, uint64_t time, int nid, uint64_t pages)
 
 /*
  * Central: the lane as it is. High: every page that was ever attempted moves, as without a limiter:
- * a limiter can delay moves but offers no new ones. Low: nothing unknown succeeds, and passes become
+ * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again, so the fewest
+ * attempts come where all succeed and passes are rare. Low: nothing unknown succeeds, and passes become
  * rare after the first decision that differs; where the limiter's first window is not known, one
  * such world per start: a fresh window, and spent ones that end after a fifth, two fifths .. of one.
  */
@@ -234,6 +235,8 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 			};
 		low->start = start;
 	}
+	c[NRP_WORLD_SPARSE].unknown = NRP_UNKNOWN_SUCCEEDS;
+	c[NRP_WORLD_SPARSE].thin_after_divergence = true;
 	c[NRP_WORLD_HIGH].unknown = NRP_UNKNOWN_SUCCEEDS;
 	c[NRP_WORLD_HIGH].limiter.variant = NRP_RATELIMIT_NONE;
 }

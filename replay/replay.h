@@ -14,6 +14,7 @@
 enum {
 	NRP_WORLD_CENTRAL,
 	NRP_WORLD_HIGH,
+	NRP_WORLD_SPARSE, /* fewest attempts: all succeed, rare passes */
 	NRP_WORLD_LOW,
 	NRP_WORLDS_PER_LANE = NRP_WORLD_LOW + NRP_LOW_WORLDS
 };

@@ -484,14 +484,15 @@ def feed(cap, world, refused):
 
 
 def worlds(cap, filter_variant, lane, host):
-    """Results of central, high, low.. for @lane; @host: the lane that explains unknown failures."""
+    """Results of central, high, sparse, low.. for @lane; @host: the lane that explains unknown failures."""
     refused = {}
     for i, f in enumerate(cap.attempts):
         refused[id(f)] = f["verdict"] is False or (
             f["verdict"] is None and host is not None and not host.decisions[i])
     limiter = (lane.variant, lane.quota)
     out = [feed(cap, World(cap, filter_variant, limiter, lane.start, "expected"), refused),
-           feed(cap, World(cap, filter_variant, ("none", 0), None, "succeeds"), refused)]
+           feed(cap, World(cap, filter_variant, ("none", 0), None, "succeeds"), refused),
+           feed(cap, World(cap, filter_variant, limiter, lane.start, "succeeds", True), refused)]
     for k in range(LOW_WORLDS):
         start = lane.start
         if k and not lane.fitted and lane.variant != "none":
