@@ -16,9 +16,14 @@ const char *nrp_class_name(enum nrp_class class)
 
 static struct nrp_quantity exact(double value, int tier)
 {
-	return (struct nrp_quantity){ .value = value, .lower = value, .upper = value,
-				      .has_value = true, .has_lower = true, .has_upper = true,
-				      .class = NRP_CLASS_EXACT, .tier = tier };
+	return (struct nrp_quantity){ .value = value,
+				      .lower = value,
+				      .upper = value,
+				      .has_value = true,
+				      .has_lower = true,
+				      .has_upper = true,
+				      .class = NRP_CLASS_EXACT,
+				      .tier = tier };
 }
 
 static struct nrp_quantity bounded(double value, double lower, double upper, int tier)
@@ -27,9 +32,14 @@ static struct nrp_quantity bounded(double value, double lower, double upper, int
 		lower = value;
 	if (value > upper)
 		upper = value;
-	return (struct nrp_quantity){ .value = value, .lower = lower, .upper = upper,
-				      .has_value = true, .has_lower = true, .has_upper = true,
-				      .class = NRP_CLASS_BOUNDED, .tier = tier };
+	return (struct nrp_quantity){ .value = value,
+				      .lower = lower,
+				      .upper = upper,
+				      .has_value = true,
+				      .has_lower = true,
+				      .has_upper = true,
+				      .class = NRP_CLASS_BOUNDED,
+				      .tier = tier };
 }
 
 /* At least @value, and up to @open more. */
@@ -41,8 +51,9 @@ static struct nrp_quantity counted(uint64_t value, uint64_t open, int tier)
 
 static struct nrp_quantity at_least(double lower, int tier)
 {
-	return (struct nrp_quantity){ .lower = lower, .has_lower = true,
-				      .class = NRP_CLASS_BOUNDED, .tier = tier };
+	return (struct nrp_quantity){
+		.lower = lower, .has_lower = true, .class = NRP_CLASS_BOUNDED, .tier = tier
+	};
 }
 
 static struct nrp_quantity not_observable(int tier)
@@ -50,7 +61,7 @@ static struct nrp_quantity not_observable(int tier)
 	return (struct nrp_quantity){ .class = NRP_CLASS_NOT_OBSERVABLE, .tier = tier };
 }
 
-/* ---- metrics -------------------------------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------ */
 
 enum metric {
 	HINT_FAULTS,
@@ -86,10 +97,10 @@ enum metric {
 	NR_METRICS
 };
 
-#define NUMA (UINT32_C(1) << NRP_FAMILY_SCAN_VMA | UINT32_C(1) << NRP_FAMILY_SCAN_PTE | \
-	      UINT32_C(1) << NRP_FAMILY_SCAN_SHMEM | UINT32_C(1) << NRP_FAMILY_SCAN_RESET | \
-	      UINT32_C(1) << NRP_FAMILY_MIGRATE_FILTER | \
-	      UINT32_C(1) << NRP_FAMILY_MIGRATE_RATELIMIT)
+#define NUMA                                                                                       \
+	(UINT32_C(1) << NRP_FAMILY_SCAN_VMA | UINT32_C(1) << NRP_FAMILY_SCAN_PTE |                 \
+	 UINT32_C(1) << NRP_FAMILY_SCAN_SHMEM | UINT32_C(1) << NRP_FAMILY_SCAN_RESET |             \
+	 UINT32_C(1) << NRP_FAMILY_MIGRATE_FILTER | UINT32_C(1) << NRP_FAMILY_MIGRATE_RATELIMIT)
 #define LOCK (UINT32_C(1) << NRP_FAMILY_MUNMAP_LOCK)
 #define HUGETLB (UINT32_C(1) << NRP_FAMILY_HUGETLB_COUNT)
 
@@ -145,7 +156,7 @@ static double max2(double a, double b)
 	return a > b ? a : b;
 }
 
-/* ---- the lane that ran on the host ------------------------------------------------------------- */
+/* ---- the lane that ran on the host -------------------------------------------------- */
 
 static void observed_lane(struct builder *b, int i)
 {
@@ -186,16 +197,17 @@ static void observed_lane(struct builder *b, int i)
 		q[MIGRATIONS_DENIED] = bounded(refused, attempts - high, attempts - low, 3);
 	}
 	q[MIGRATED_PAGES] = counted(o->moved_pages, o->open_pages, 3);
-	q[REMOTE_RESIDENCY] = bounded(t->observed_remote_previous,
-				      min2(t->observed_remote_previous, t->observed_remote_next),
-				      max2(t->observed_remote_previous, t->observed_remote_next), 3);
+	q[REMOTE_RESIDENCY] =
+		bounded(t->observed_remote_previous,
+			min2(t->observed_remote_previous, t->observed_remote_next),
+			max2(t->observed_remote_previous, t->observed_remote_next), 3);
 	if (o->has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = exact((double)o->migration_waits, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = exact((double)o->migration_wait_ns, 3);
 	}
 }
 
-/* ---- a lane that did not ------------------------------------------------------------------------- */
+/* ---- a lane that did not ------------------------------------------------------------ */
 
 /* The central world's count, between the extremes of all worlds. @offset: of a uint64_t. */
 static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t offset)
@@ -251,10 +263,10 @@ static void other_lane(struct builder *b, int i)
 		q[PTE_UPDATES] = scaled((double)scans->recorded.armed_pages,
 					(double)scans->least.armed_pages, scans);
 		q[PTE_UPDATES].upper += extra;
-		q[SCAN_PASSES] = scaled((double)scans->recorded.passes,
-					(double)scans->least.passes, scans);
-		q[SCAN_RANGES] = scaled((double)scans->recorded.ranges,
-					(double)scans->least.ranges, scans);
+		q[SCAN_PASSES] =
+			scaled((double)scans->recorded.passes, (double)scans->least.passes, scans);
+		q[SCAN_RANGES] =
+			scaled((double)scans->recorded.ranges, (double)scans->least.ranges, scans);
 	}
 	/* A refused page tries again at each of its faults: no upper bound for attempts. */
 	q[MIGRATION_ATTEMPTS] = SPREAD(lane, attempts);
@@ -271,8 +283,7 @@ static void other_lane(struct builder *b, int i)
 		low = min2(low, min2(w[k].remote_seconds_previous, w[k].remote_seconds_next));
 		high = max2(high, max2(w[k].remote_seconds_previous, w[k].remote_seconds_next));
 	}
-	q[REMOTE_RESIDENCY] =
-		bounded(w[NRP_WORLD_CENTRAL].remote_seconds_previous, low, high, 3);
+	q[REMOTE_RESIDENCY] = bounded(w[NRP_WORLD_CENTRAL].remote_seconds_previous, low, high, 3);
 	if (b->r->observed.has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = at_least(0, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = at_least(0, 3);
@@ -282,12 +293,20 @@ static void other_lane(struct builder *b, int i)
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
 static void off_lane(struct builder *b, int i)
 {
-	static const enum metric zero[] = { HINT_FAULTS, HINT_FAULTS_REMOTE, HINT_FAULT_PAGES,
-					    PTE_UPDATES, SCAN_PASSES, SCAN_RANGES,
-					    MIGRATION_ATTEMPTS, MIGRATION_ATTEMPT_PAGES,
-					    MIGRATIONS_ADMITTED, MIGRATIONS_DENIED,
-					    MIGRATED_PAGES, PAGE_MIGRATION_WAITS,
-					    PAGE_MIGRATION_WAIT_NS, CPU_COST };
+	static const enum metric zero[] = { HINT_FAULTS,
+					    HINT_FAULTS_REMOTE,
+					    HINT_FAULT_PAGES,
+					    PTE_UPDATES,
+					    SCAN_PASSES,
+					    SCAN_RANGES,
+					    MIGRATION_ATTEMPTS,
+					    MIGRATION_ATTEMPT_PAGES,
+					    MIGRATIONS_ADMITTED,
+					    MIGRATIONS_DENIED,
+					    MIGRATED_PAGES,
+					    PAGE_MIGRATION_WAITS,
+					    PAGE_MIGRATION_WAIT_NS,
+					    CPU_COST };
 
 	other_lane(b, i);
 	for (size_t k = 0; k < sizeof(zero) / sizeof(zero[0]); k++)
@@ -309,7 +328,7 @@ static void open_upwards(struct nrp_quantity *q, bool limits)
 	}
 }
 
-/* ---- old against new ------------------------------------------------------------------------------- */
+/* ---- old against new ---------------------------------------------------------------- */
 
 static struct nrp_quantity difference(const struct nrp_quantity *a, const struct nrp_quantity *b)
 {
@@ -391,10 +410,9 @@ static json_t *lane_variants(const struct nrp_replay_lane *lane)
 		int8_t v = lane->variant[f];
 
 		json_object_set_new(o, family->name,
-				    json_string(lane->off ? "off"
-						: v == NRP_HOST_VARIANT
-							? "host"
-							: family->variant[v].name));
+				    json_string(lane->off               ? "off"
+						: v == NRP_HOST_VARIANT ? "host"
+									: family->variant[v].name));
 	}
 	return o;
 }
@@ -405,11 +423,12 @@ static json_t *lane_set(const struct nrp_replay_lane *lane, uint64_t hz)
 	json_t *o = json_object();
 
 	if (o && p->variant != NRP_RATELIMIT_NONE && !lane->off) {
-		json_object_set_new(o, "migrate.ratelimit.quota", json_integer((json_int_t)p->quota));
-		json_object_set_new(o, "migrate.ratelimit.interval",
-				    json_integer((json_int_t)nrp_lane_get(
-					    &lane->spec, NRP_FAMILY_MIGRATE_RATELIMIT, "interval",
-					    100)));
+		json_object_set_new(o, "migrate.ratelimit.quota",
+				    json_integer((json_int_t)p->quota));
+		json_object_set_new(
+			o, "migrate.ratelimit.interval",
+			json_integer((json_int_t)nrp_lane_get(
+				&lane->spec, NRP_FAMILY_MIGRATE_RATELIMIT, "interval", 100)));
 	}
 	if (o)
 		json_object_set_new(o, "hz", json_integer((json_int_t)hz));
@@ -441,8 +460,7 @@ int nrp_comparison_build(struct nrp_comparison *ret, const struct nrp_replay *r,
 		else
 			other_lane(&b, i);
 		if (r->lossy && !r->lane[i].off)
-			open_upwards(b.q[i],
-				     r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE);
+			open_upwards(b.q[i], r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE);
 	}
 	for (int m = 0; m < NR_METRICS; m++)
 		put(&c, &b, (enum metric)m);

@@ -41,7 +41,7 @@ struct nrp_comparison {
 	char capture[256];
 	char name[2][128];   /* lanes, old and new, as asked for */
 	json_t *variants[2]; /* {"migrate.ratelimit": "spin", ..}; owned */
-	json_t *set[2];	     /* {"migrate.ratelimit.quota": 256, ..}; owned */
+	json_t *set[2];      /* {"migrate.ratelimit.quota": 256, ..}; owned */
 	struct nrp_metric metric[NRP_MAX_METRICS];
 	size_t nr_metrics;
 	struct nrp_note note[NRP_MAX_NOTES];
@@ -64,15 +64,15 @@ void nrp_comparison_note(struct nrp_comparison *c, const char *code, json_t *det
 			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Does the old lane run without a limiter on a host whose attempts failed so often, for no reason on
- * record, that it may have one? (analysis/notes.c)
+ * Does the old lane run without a limiter on a host whose attempts failed so often, for no reason
+ * on record, that it may have one? (analysis/notes.c)
  */
 bool nrp_comparison_unexplained(const struct nrp_replay *replay);
 /* Notes that follow from a replay (analysis/notes.c). */
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *replay,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify);
 
-/* ---- in the database (analysis/results.c) ----------------------------------------------------- */
+/* ---- in the database (analysis/results.c) ------------------------------------------- */
 
 /*
  * Stores the comparison and the decisions that differ (inside a transaction); a replay of the
@@ -84,10 +84,10 @@ int nrp_comparison_save(struct nrp_comparison *comparison, struct nrp_store *sto
 int nrp_comparison_load(struct nrp_comparison *ret, struct nrp_store *store, int64_t capture_id,
 			int64_t id, struct nrp_error *err);
 /* Stores what verify found in tables fidelity and fidelity_rule (inside a transaction). */
-int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store,
-		      int64_t capture_id, struct nrp_error *err);
+int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, int64_t capture_id,
+		      struct nrp_error *err);
 
-/* ---- output -------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------- */
 
 /* The documents numareplay.comparison/1 and numareplay.verify/1; NULL: out of memory. */
 json_t *nrp_comparison_json(const struct nrp_comparison *comparison);

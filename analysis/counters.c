@@ -13,7 +13,7 @@
 /* A counter that came with 6.12, whose kernels move folios of any size on a hinting fault. */
 #define LARGE_FOLIOS_SIGN "thp_underused_split_page"
 
-/* ---- putting the files together -------------------------------------------------------------- */
+/* ---- putting the files together ----------------------------------------------------- */
 
 struct assembly {
 	struct nrp_counters_report *report;
@@ -254,7 +254,7 @@ const char *nrp_counters_run_name(const struct nrp_counters_report *report, int 
 	return report->nr_runs == 1 ? "run" : run ? "after" : "before";
 }
 
-/* ---- the limiter ----------------------------------------------------------------------------- */
+/* ---- the limiter -------------------------------------------------------------------- */
 
 static void fill_options(struct nrp_counters_report *r, const struct nrp_counters_options *given)
 {
@@ -379,7 +379,7 @@ static void judge_limiter(struct nrp_counters_report *r, int run)
 	say_refuse(l, quota, r->options.huge_pages);
 }
 
-/* ---- invariants ------------------------------------------------------------------------------ */
+/* ---- invariants --------------------------------------------------------------------- */
 
 /* How one side of an invariant is named, and its value. */
 struct side {

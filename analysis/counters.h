@@ -9,16 +9,16 @@
 
 #include "analysis/compare.h"
 
-#define NRP_COUNTER_NAME   128	/* bytes, with the final 0 */
-#define NRP_COUNTERS_MAX   4096 /* per file and in all */
-#define NRP_COUNTERS_FILES 8	/* two runs of two snapshots and one perf stat each are six */
-#define NRP_COUNTERS_RULES 6	/* invariants per run */
+#define NRP_COUNTER_NAME 128  /* bytes, with the final 0 */
+#define NRP_COUNTERS_MAX 4096 /* per file and in all */
+#define NRP_COUNTERS_FILES 8  /* two runs of two snapshots and one perf stat each are six */
+#define NRP_COUNTERS_RULES 6  /* invariants per run */
 
 enum nrp_count_state {
 	NRP_COUNT_MISSING, /* not in the input */
 	NRP_COUNT_KNOWN,
-	NRP_COUNT_NOT_COUNTED,	/* the tool says that it did not count */
-	NRP_COUNT_ESTIMATED,	/* perf stat scaled or averaged it: no count */
+	NRP_COUNT_NOT_COUNTED,  /* the tool says that it did not count */
+	NRP_COUNT_ESTIMATED,    /* perf stat scaled or averaged it: no count */
 	NRP_COUNT_OUT_OF_RANGE, /* 2^63 or more, or less than -2^63 */
 };
 
@@ -32,7 +32,7 @@ static inline bool nrp_count_known(struct nrp_count c)
 	return c.state == NRP_COUNT_KNOWN;
 }
 
-/* ---- input (analysis/counters_parse.c) ------------------------------------------------------- */
+/* ---- input (analysis/counters_parse.c) ---------------------------------------------- */
 
 enum nrp_counters_kind {
 	NRP_COUNTERS_SNAPSHOT, /* /proc/vmstat: totals since boot; a run is the difference of two */
@@ -42,7 +42,7 @@ enum nrp_counters_kind {
 
 struct nrp_counters_line {
 	char name[NRP_COUNTER_NAME];
-	int64_t offset;		   /* of the line in its file */
+	int64_t offset;            /* of the line in its file */
 	struct nrp_count count[2]; /* [1]: tables only */
 };
 
@@ -64,15 +64,15 @@ const char *nrp_counters_kind_name(enum nrp_counters_kind kind);
 /* Does this version know what the counter means: NUMA balancing, page migration, its events? */
 bool nrp_counter_is_known(const char *name);
 
-/* ---- analysis (analysis/counters.c) ---------------------------------------------------------- */
+/* ---- analysis (analysis/counters.c) ------------------------------------------------- */
 
 struct nrp_counters_options {
 	int64_t page_size;   /* bytes; 0: 4096, with a note */
 	int64_t huge_pages;  /* base pages of a huge page; 0: page_size / 8, the largest there is */
-	int64_t quota;	     /* pages per window and node; 0: 128 MiB */
+	int64_t quota;       /* pages per window and node; 0: 128 MiB */
 	int64_t interval_ms; /* of the limiter; 0: 100 */
-	int64_t hz;	     /* ticks per second; 0: unknown */
-	int64_t nodes;	     /* 0: unknown */
+	int64_t hz;          /* ticks per second; 0: unknown */
+	int64_t nodes;       /* 0: unknown */
 };
 
 /* One run: before and after are its snapshots (missing for perf stat), delta is its count. Two
@@ -101,13 +101,13 @@ struct nrp_invariant {
  * are moved (6.12 and later), nor where more pages were moved; H pages per remote fault always do.
  */
 struct nrp_counters_limiter {
-	struct nrp_count remote_faults;	   /* numa_hint_faults - numa_hint_faults_local */
+	struct nrp_count remote_faults;    /* numa_hint_faults - numa_hint_faults_local */
 	struct nrp_count huge_pte_updates; /* huge pages */
-	struct nrp_count migrated;	   /* numa_pages_migrated */
-	struct nrp_count update_bound;	   /* B = remote_faults + (H-1) * huge_pte_updates */
-	struct nrp_count fault_bound;	   /* H * remote_faults */
-	bool refuted;			   /* more pages were moved than B */
-	struct nrp_count upper_bound;	  /* pages attempted in the whole run: the one that holds */
+	struct nrp_count migrated;         /* numa_pages_migrated */
+	struct nrp_count update_bound;     /* B = remote_faults + (H-1) * huge_pte_updates */
+	struct nrp_count fault_bound;      /* H * remote_faults */
+	bool refuted;                      /* more pages were moved than B */
+	struct nrp_count upper_bound;     /* pages attempted in the whole run: the one that holds */
 	struct nrp_count edge_huge_pages; /* armed before the run, that would reach the quota */
 	enum nrp_tristate can_refuse;
 	bool has_share;
@@ -124,7 +124,7 @@ struct nrp_counters_report {
 		size_t counters;
 	} input[NRP_COUNTERS_FILES];
 	size_t nr_inputs;
-	int nr_runs;			     /* 1 or 2 */
+	int nr_runs;                         /* 1 or 2 */
 	struct nrp_counters_options options; /* with the defaults filled in; hz, nodes may be 0 */
 	bool quota_assumed, page_size_assumed, huge_pages_assumed;
 	bool large_folios;    /* the kernel moves folios of any size on a fault */
@@ -133,7 +133,7 @@ struct nrp_counters_report {
 	size_t nr_rows;
 	struct nrp_invariant invariant[2 * NRP_COUNTERS_RULES];
 	size_t nr_invariants;
-	bool violated;				/* an invariant is broken and nothing explains it */
+	bool violated;                          /* an invariant is broken and nothing explains it */
 	struct nrp_counters_limiter limiter[2]; /* per run */
 	struct nrp_note note[NRP_MAX_NOTES];
 	size_t nr_notes;

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_TEXT     (16 << 20) /* bytes; a /proc/vmstat is 4 KB */
-#define MAX_FIELDS   6		/* a table line has up to five; more make a line something else */
-#define KNOWN_WEIGHT 1000	/* a line with a known counter tells more than one of prose */
+#define MAX_TEXT (16 << 20) /* bytes; a /proc/vmstat is 4 KB */
+#define MAX_FIELDS 6        /* a table line has up to five; more make a line something else */
+#define KNOWN_WEIGHT 1000   /* a line with a known counter tells more than one of prose */
 
 #define REMEDY_FORM "give /proc/vmstat, the output of perf stat, or a table: name before after"
 
@@ -44,9 +44,9 @@ struct parser {
 bool nrp_counter_is_known(const char *name)
 {
 	static const char *const prefixes[] = {
-		"numa_",	   "pgmigrate_",   "pgpromote_",       "pgdemote_",
+		"numa_",           "pgmigrate_",   "pgpromote_",       "pgdemote_",
 		"thp_migration_",  "sched:sched_", "sched_move_numa",  "sched_stick_numa",
-		"sched_swap_numa", "migrate:",	   "mm_migrate_pages", "mm_numa_migrate_ratelimit",
+		"sched_swap_numa", "migrate:",     "mm_migrate_pages", "mm_numa_migrate_ratelimit",
 	};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -69,7 +69,7 @@ void nrp_counters_file_clear(struct nrp_counters_file *file)
 	file->nr_lines = 0;
 }
 
-/* ---- lines and fields ------------------------------------------------------------------------ */
+/* ---- lines and fields --------------------------------------------------------------- */
 
 static bool blank(char c)
 {
@@ -223,7 +223,7 @@ static bool counts(struct field f, struct nrp_count *ret)
 	return n == INTEGER || n == NO_COUNT;
 }
 
-/* ---- the three forms ------------------------------------------------------------------------- */
+/* ---- the three forms ---------------------------------------------------------------- */
 
 static bool snapshot_line(const struct text_line *line, struct nrp_counters_line *ret)
 {
@@ -318,7 +318,7 @@ static bool take(const struct text_line *line, enum nrp_counters_kind kind,
 	return ok;
 }
 
-/* ---- a file ---------------------------------------------------------------------------------- */
+/* ---- a file ------------------------------------------------------------------------- */
 
 static int bad(struct parser *p, const char *at, const char *remedy, const char *what)
 {

@@ -87,15 +87,14 @@ static json_t *check_json(const struct nrp_verify_check *k)
 		json_array_append_new(others, o);
 	}
 	for (size_t i = 0; i < k->nr_rules; i++)
-		json_array_append_new(rules, json_pack("{s:s,s:I,s:I}", "rule", k->rule[i].rule,
-						       "decisions",
-						       (json_int_t)k->rule[i].decisions, "agree",
-						       (json_int_t)k->rule[i].agree));
+		json_array_append_new(rules,
+				      json_pack("{s:s,s:I,s:I}", "rule", k->rule[i].rule,
+						"decisions", (json_int_t)k->rule[i].decisions,
+						"agree", (json_int_t)k->rule[i].agree));
 	o = json_pack("{s:s,s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o}", "family", k->family, "variant",
-		      v->variant, "indistinguishable", alike, "decisions",
-		      (json_int_t)v->decisions, "agree", (json_int_t)v->agree, "disagree",
-		      (json_int_t)v->disagree, "undecided", (json_int_t)v->undecided, "rules", rules,
-		      "others", others);
+		      v->variant, "indistinguishable", alike, "decisions", (json_int_t)v->decisions,
+		      "agree", (json_int_t)v->agree, "disagree", (json_int_t)v->disagree,
+		      "undecided", (json_int_t)v->undecided, "rules", rules, "others", others);
 	if (k->quota_fitted) {
 		json_object_set_new(o, "quota", json_integer((json_int_t)k->quota));
 		json_object_set_new(o, "quota_max",
@@ -111,9 +110,8 @@ static json_t *counter_json(const struct nrp_verify_counter *k)
 	const char *explained = nrp_explained_name(k->explained);
 
 	return json_pack("{s:s,s:I,s:I,s:I,s:o}", "name", k->name, "trace", (json_int_t)k->trace,
-			 "vmstat", (json_int_t)k->vmstat, "difference",
-			 (json_int_t)k->difference, "explained",
-			 explained ? json_string(explained) : json_null());
+			 "vmstat", (json_int_t)k->vmstat, "difference", (json_int_t)k->difference,
+			 "explained", explained ? json_string(explained) : json_null());
 }
 
 json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *capture)
@@ -130,20 +128,19 @@ json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *ca
 	for (size_t i = 0; i < v->nr_notes; i++)
 		json_array_append_new(notes, json_pack("{s:s,s:s}", "code", v->note[i].code, "text",
 						       v->note[i].text));
-	return json_pack("{s:s,s:s,s:o,s:s,s:o,s:o,s:{s:o,s:[III]},s:I,s:o,s:I,s:o}", "schema",
-			 "numareplay.verify/1", "capture", capture->name, "kernel",
-			 known ? json_string(release) : json_null(), "verdict",
-			 verdicts[v->verdict], "checks", checks, "counters", counters, "coverage",
-			 "passes", number(true, v->passes), "pages_seen",
-			 (json_int_t)v->pages_seen[0], (json_int_t)v->pages_seen[1],
-			 (json_int_t)v->pages_seen[2], "lost_events",
-			 (json_int_t)capture->lost_events, "probe_misses",
-			 capture->probe_misses < 0 ? json_null()
-						   : json_integer(capture->probe_misses),
-			 "unjoined_events", (json_int_t)capture->unjoined_events, "notes", notes);
+	return json_pack(
+		"{s:s,s:s,s:o,s:s,s:o,s:o,s:{s:o,s:[III]},s:I,s:o,s:I,s:o}", "schema",
+		"numareplay.verify/1", "capture", capture->name, "kernel",
+		known ? json_string(release) : json_null(), "verdict", verdicts[v->verdict],
+		"checks", checks, "counters", counters, "coverage", "passes",
+		number(true, v->passes), "pages_seen", (json_int_t)v->pages_seen[0],
+		(json_int_t)v->pages_seen[1], (json_int_t)v->pages_seen[2], "lost_events",
+		(json_int_t)capture->lost_events, "probe_misses",
+		capture->probe_misses < 0 ? json_null() : json_integer(capture->probe_misses),
+		"unjoined_events", (json_int_t)capture->unjoined_events, "notes", notes);
 }
 
-/* ---- counters -------------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------- */
 
 static json_t *count(struct nrp_count c)
 {

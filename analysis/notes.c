@@ -24,7 +24,8 @@ static void limiter_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				  (json_int_t)r->max_pages_two_windows, "window_ticks",
 				  (json_int_t)r->window_ticks, "quota", (json_int_t)r->quota),
 			"no more than %llu pages were attempted to one node within any %llu ticks "
-			"(%llu within twice that), and the quota is %llu: no variant refuses anything",
+			"(%llu within twice that), and the quota is %llu: no variant refuses "
+			"anything",
 			(unsigned long long)r->max_pages_in_window,
 			(unsigned long long)r->window_ticks,
 			(unsigned long long)r->max_pages_two_windows, (unsigned long long)r->quota);
@@ -90,10 +91,9 @@ static void feedback_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		taint = lane->world[0].tainted_seconds / r->totals.page_seconds;
 		nrp_comparison_note(
 			c, "divergence",
-			json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "lane", side(i),
-				  "tainted_page_time", taint, "suppressed_moves",
-				  (json_int_t)lane->world[0].suppressed, "added_moves",
-				  (json_int_t)lane->world[0].added, "model_attempts",
+			json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "lane", side(i), "tainted_page_time",
+				  taint, "suppressed_moves", (json_int_t)lane->world[0].suppressed,
+				  "added_moves", (json_int_t)lane->world[0].added, "model_attempts",
 				  (json_int_t)lane->world[0].model_attempts, "undecided_filters",
 				  (json_int_t)lane->world[0].undecided_filters),
 			"%s lane: pages are elsewhere than recorded for %.1f %% of their time%s",
@@ -139,7 +139,8 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 
 		if (r->differs[f] && !nrp_family((enum nrp_family_id)f)->replayed &&
 		    !r->lane[0].off && !r->lane[1].off)
-			nrp_comparison_note(c, "family_not_replayed", json_pack("{s:s}", "family", name),
+			nrp_comparison_note(c, "family_not_replayed",
+					    json_pack("{s:s}", "family", name),
 					    "the lanes differ in %s, which this version does not "
 					    "replay: what it can move is not observable",
 					    name);
@@ -150,23 +151,27 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				c, "indistinguishable_on_trace",
 				json_pack("{s:s,s:s,s:s,s:s}", "lane", side(i), "family",
 					  "migrate.filter", "variant",
-					  nrp_filter_variant_name((enum nrp_filter_variant)r->lane[i]
-									  .variant[NRP_FAMILY_MIGRATE_FILTER]),
+					  nrp_filter_variant_name(
+						  (enum nrp_filter_variant)r->lane[i]
+							  .variant[NRP_FAMILY_MIGRATE_FILTER]),
 					  "host",
 					  nrp_filter_variant_name(
 						  (enum nrp_filter_variant)r->filter.chosen)),
-				"%s lane: on this capture migrate.filter=%s decides as the host's own "
+				"%s lane: on this capture migrate.filter=%s decides as the host's "
+				"own "
 				"does, every time",
 				side(i),
-				nrp_filter_variant_name((enum nrp_filter_variant)r->lane[i]
-								.variant[NRP_FAMILY_MIGRATE_FILTER]));
+				nrp_filter_variant_name(
+					(enum nrp_filter_variant)r->lane[i]
+						.variant[NRP_FAMILY_MIGRATE_FILTER]));
 	if (!r->lane[0].observed && !r->lane[1].observed)
 		nrp_comparison_note(c, "neither_lane_is_host", NULL,
 				    "neither lane reproduces what this host recorded: both are "
 				    "counterfactual");
-	nrp_comparison_note(c, "not_estimated", NULL,
-			    "remote_accesses, cpu_cost, starved_vmas and scans_lock_skipped are not "
-			    "estimated by this version; remote_residency stands for locality");
+	nrp_comparison_note(
+		c, "not_estimated", NULL,
+		"remote_accesses, cpu_cost, starved_vmas and scans_lock_skipped are not "
+		"estimated by this version; remote_residency stands for locality");
 }
 
 static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
@@ -182,26 +187,26 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 				    "short",
 				    v->passes);
 	if (r->lossy)
-		nrp_comparison_note(c, "lost_events",
-				    json_pack("{s:I,s:I}", "lost",
-					      (json_int_t)capture->lost_events, "gaps",
-					      (json_int_t)capture->loss_gaps),
-				    "events were lost: counts are too low, and windows that touch a "
-				    "gap are undecided");
+		nrp_comparison_note(
+			c, "lost_events",
+			json_pack("{s:I,s:I}", "lost", (json_int_t)capture->lost_events, "gaps",
+				  (json_int_t)capture->loss_gaps),
+			"events were lost: counts are too low, and windows that touch a "
+			"gap are undecided");
 	if (r->totals.external_moves)
-		nrp_comparison_note(c, "external_moves",
-				    json_pack("{s:I}", "pages",
-					      (json_int_t)r->totals.external_moves),
-				    "%llu times a page was found on another node than its last "
-				    "fault left it (compaction, mbind, a shared mapping)",
-				    (unsigned long long)r->totals.external_moves);
+		nrp_comparison_note(
+			c, "external_moves",
+			json_pack("{s:I}", "pages", (json_int_t)r->totals.external_moves),
+			"%llu times a page was found on another node than its last "
+			"fault left it (compaction, mbind, a shared mapping)",
+			(unsigned long long)r->totals.external_moves);
 	if (r->totals.untracked_faults)
-		nrp_comparison_note(c, "untracked_faults",
-				    json_pack("{s:I}", "faults",
-					      (json_int_t)r->totals.untracked_faults),
-				    "%llu faults have no known page, source or accessing node and "
-				    "are the same in every lane",
-				    (unsigned long long)r->totals.untracked_faults);
+		nrp_comparison_note(
+			c, "untracked_faults",
+			json_pack("{s:I}", "faults", (json_int_t)r->totals.untracked_faults),
+			"%llu faults have no known page, source or accessing node and "
+			"are the same in every lane",
+			(unsigned long long)r->totals.untracked_faults);
 	if (r->attempts.ticks_from_clock)
 		nrp_comparison_note(c, "tick_phase_unknown", NULL,
 				    "the capture has no jiffies: ticks are computed from its clock "

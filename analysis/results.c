@@ -60,7 +60,8 @@ static int save_replay(struct nrp_comparison *c, struct nrp_store *store, struct
 		r = nrp_fail_nomem(err);
 		goto out;
 	}
-	snprintf(seed, sizeof(seed), "%lld|%s|%s", (long long)c->capture_id, c->name[0], c->name[1]);
+	snprintf(seed, sizeof(seed), "%lld|%s|%s", (long long)c->capture_id, c->name[0],
+		 c->name[1]);
 	snprintf(key, sizeof(key), "%016llx%016llx",
 		 (unsigned long long)XXH3_64bits(seed, strlen(seed)),
 		 (unsigned long long)(XXH3_64bits(lane[0], strlen(lane[0])) * 31 +
@@ -132,10 +133,11 @@ static int save_notes(const struct nrp_comparison *c, struct nrp_store *store,
 {
 	for (size_t i = 0; i < c->nr_notes; i++) {
 		const struct nrp_note *n = &c->note[i];
-		sqlite3_stmt *s = nrp_store_prepare(store,
-						    "INSERT INTO note (replay_id, capture_id, code, "
-						    "text, detail) VALUES (?, ?, ?, ?, ?)",
-						    err);
+		sqlite3_stmt *s =
+			nrp_store_prepare(store,
+					  "INSERT INTO note (replay_id, capture_id, code, "
+					  "text, detail) VALUES (?, ?, ?, ?, ?)",
+					  err);
 		char *detail = n->detail ? json_dumps(n->detail, JSON_COMPACT) : NULL;
 		int r;
 
@@ -223,7 +225,7 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 	return r;
 }
 
-/* ---- loading -------------------------------------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------------------ */
 
 static void copy_text(char *to, size_t size, sqlite3_stmt *s, int column)
 {
@@ -335,8 +337,9 @@ static int load_metrics(struct nrp_comparison *c, struct nrp_store *store, struc
 		}
 	}
 	if (r > 0)
-		r = r == SQLITE_DONE || r == SQLITE_ROW ? 0
-							: nrp_store_fail(store, err, "read metrics");
+		r = r == SQLITE_DONE || r == SQLITE_ROW
+			    ? 0
+			    : nrp_store_fail(store, err, "read metrics");
 	sqlite3_finalize(s);
 	return r;
 }
@@ -381,7 +384,7 @@ int nrp_comparison_load(struct nrp_comparison *ret, struct nrp_store *store, int
 	return 0;
 }
 
-/* ---- fidelity --------------------------------------------------------------------------------------- */
+/* ---- fidelity ----------------------------------------------------------------------- */
 
 static int clear_fidelity(struct nrp_store *store, int64_t capture_id, const char *sql,
 			  struct nrp_error *err)
@@ -435,8 +438,8 @@ static int save_rule(struct nrp_store *store, int64_t capture_id, const char *fa
 	return finish(store, s, "store fidelity", err);
 }
 
-int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store,
-		      int64_t capture_id, struct nrp_error *err)
+int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, int64_t capture_id,
+		      struct nrp_error *err)
 {
 	int r = clear_fidelity(store, capture_id, "DELETE FROM fidelity WHERE capture_id = ?", err);
 

@@ -12,9 +12,10 @@
 
 #define DEFAULT_WIDTH 100
 
-/* ---- pieces ----------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------- */
 
-static struct libscols_table *table_new(size_t width, const char *const *headers, unsigned int right)
+static struct libscols_table *table_new(size_t width, const char *const *headers,
+					unsigned int right)
 {
 	struct libscols_table *t = scols_new_table();
 
@@ -117,7 +118,7 @@ static void format_quantity(char *buf, size_t size, const struct nrp_quantity *q
 	snprintf(buf, size, "%s [%s, %s]", value, lower, upper);
 }
 
-/* ---- comparison --------------------------------------------------------------------------------------- */
+/* ---- comparison --------------------------------------------------------------------- */
 
 static void print_lane(FILE *out, const struct nrp_comparison *c, int i)
 {
@@ -159,8 +160,8 @@ static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmo
 
 static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t width)
 {
-	static const char *const headers[] = { "METRIC", "UNIT", "OLD", "NEW", "AVOIDED", "CLASS",
-					       NULL };
+	static const char *const headers[] = { "METRIC",  "UNIT",  "OLD", "NEW",
+					       "AVOIDED", "CLASS", NULL };
 	struct libscols_table *t = table_new(width, headers, 0x1c);
 
 	for (size_t i = 0; t && i < c->nr_metrics; i++) {
@@ -196,7 +197,8 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	fprintf(out, "Replay of %s\n", c->capture);
 	print_lane(out, c, 0);
 	print_lane(out, c, 1);
-	fprintf(out, "\nvalue [lower, upper]; avoided = old - new, negative when the new policy adds\n\n");
+	fprintf(out, "\nvalue [lower, upper]; avoided = old - new, negative when the new policy "
+		     "adds\n\n");
 	print_metrics(out, c, width);
 	fputc('\n', out);
 	list_names(out, c, true, "Not moved by this pair (avoided 0, exact):", width);
@@ -211,12 +213,12 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	return text;
 }
 
-/* ---- verify --------------------------------------------------------------------------------------------- */
+/* ---- verify ------------------------------------------------------------------------- */
 
 static void print_check(FILE *out, const struct nrp_verify_check *k, size_t width)
 {
-	static const char *const headers[] = { "VARIANT", "DECISIONS", "AGREE", "DISAGREE",
-					       "UNDECIDED", "", NULL };
+	static const char *const headers[] = { "VARIANT",   "DECISIONS", "AGREE", "DISAGREE",
+					       "UNDECIDED", "",          NULL };
 	struct libscols_table *t = table_new(width, headers, 0x1e);
 	bool any = false;
 
@@ -256,7 +258,8 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 	for (size_t i = 0; i < k->nr_rules; i++) {
 		if (!k->rule[i].decisions)
 			continue;
-		fprintf(out, "  %s %llu/%llu", k->rule[i].rule, (unsigned long long)k->rule[i].agree,
+		fprintf(out, "  %s %llu/%llu", k->rule[i].rule,
+			(unsigned long long)k->rule[i].agree,
 			(unsigned long long)k->rule[i].decisions);
 		any = true;
 	}
@@ -265,7 +268,9 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 
 static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 {
-	static const char *const headers[] = { "COUNTER", "TRACE", "VMSTAT", "DIFFERENCE", "", NULL };
+	static const char *const headers[] = {
+		"COUNTER", "TRACE", "VMSTAT", "DIFFERENCE", "", NULL
+	};
 	struct libscols_table *t = table_new(width, headers, 0x0e);
 
 	for (size_t i = 0; t && i < v->nr_counters; i++) {
@@ -280,9 +285,10 @@ static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 		cell(line, 0, k->name);
 		for (size_t c = 0; c < 3; c++)
 			cell(line, 1 + c, n[c]);
-		cell(line, 4, !k->ok ? explained ? explained : "does not add up"
-			      : explained ? explained
-					  : "");
+		cell(line, 4,
+		     !k->ok      ? explained ? explained : "does not add up"
+		     : explained ? explained
+				 : "");
 	}
 	if (t && v->nr_counters) {
 		print_table(out, t);
@@ -306,14 +312,16 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 	if (!out)
 		return NULL;
 	fprintf(out, "%s%s%s: %s\n\n", capture->name,
-		nrp_kernel_release(capture->facts.kernel, release, sizeof(release)) ? ", kernel " : "",
+		nrp_kernel_release(capture->facts.kernel, release, sizeof(release)) ? ", kernel "
+										    : "",
 		nrp_kernel_release(capture->facts.kernel, release, sizeof(release)) ? release : "",
 		verdicts[v->verdict]);
 	for (size_t i = 0; i < v->nr_checks; i++)
 		print_check(out, &v->check[i], width);
 	print_counters(out, v, width);
 	fprintf(out,
-		"coverage: %.1f full scan passes per address space; pages seen once %llu, twice %llu, "
+		"coverage: %.1f full scan passes per address space; pages seen once %llu, twice "
+		"%llu, "
 		"more often %llu\n",
 		v->passes, (unsigned long long)v->pages_seen[0],
 		(unsigned long long)v->pages_seen[1], (unsigned long long)v->pages_seen[2]);
@@ -328,7 +336,7 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 	return text;
 }
 
-/* ---- counters -------------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------- */
 
 static void count_cell(struct libscols_line *line, size_t i, struct nrp_count c)
 {
@@ -396,9 +404,9 @@ static void print_invariants(FILE *out, const struct nrp_counters_report *r, siz
 
 static void print_limiter(FILE *out, const struct nrp_counters_report *r, size_t width)
 {
-	static const char *const headers[] = { "RUN",	   "REMOTE FAULTS",   "HUGE UPDATES",
+	static const char *const headers[] = { "RUN",      "REMOTE FAULTS",   "HUGE UPDATES",
 					       "MIGRATED", "MIGRATED/REMOTE", "ATTEMPTED AT MOST",
-					       "QUOTA",	   "NEEDS",	      NULL };
+					       "QUOTA",    "NEEDS",           NULL };
 	struct libscols_table *t = table_new(width, headers, 0xfe);
 
 	fprintf(out, "Migration limiter: %" PRId64 " pages to one node in a window of ",

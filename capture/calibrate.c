@@ -66,7 +66,7 @@ int nrp_calibration_new(struct nrp_calibration **ret, const struct nrp_catalogue
 	cal->need_topology = need_topology;
 	for (int w = MIN_BITS; w <= MAX_BITS; w++)
 		cal->place[w] = ~UINT64_C(0) >> (w - 1); /* s + w <= 64 */
-	cal->nid_place = ~UINT64_C(0) << 32;		 /* above the flag bits */
+	cal->nid_place = ~UINT64_C(0) << 32;             /* above the flag bits */
 	cal->max_nid = -1;
 	*ret = cal;
 	return 0;
@@ -119,8 +119,7 @@ static int vote(struct nrp_calibration *cal, int64_t cpu, int64_t nid)
 		if (!count)
 			return -ENOMEM;
 		if (v->count)
-			memcpy(count, v->count,
-			       (size_t)v->cpus * NRP_VOTE_NODES * sizeof(*count));
+			memcpy(count, v->count, (size_t)v->cpus * NRP_VOTE_NODES * sizeof(*count));
 		free(v->count);
 		v->count = count;
 		v->cpus = cpus;
@@ -200,9 +199,9 @@ static uint64_t get(const struct nrp_calibration *cal, const struct nrp_raw_even
 {
 	const struct nrp_field *f = &desc->field[index];
 
-	return nrp_has_integer(f, raw) ? nrp_load(raw->data + f->offset, f->size, f->is_signed,
-					  cal->cat->swap)
-			       : missing;
+	return nrp_has_integer(f, raw)
+		       ? nrp_load(raw->data + f->offset, f->size, f->is_signed, cal->cat->swap)
+		       : missing;
 }
 
 static int see_sched(struct nrp_calibration *cal, const struct nrp_raw_event *raw,
@@ -225,8 +224,8 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 
 	if (!nrp_has_integer(pid, raw))
 		return 0;
-	s = sample_of(cal, (int32_t)nrp_load(raw->data + pid->offset, pid->size, true,
-					     cal->cat->swap),
+	s = sample_of(cal,
+		      (int32_t)nrp_load(raw->data + pid->offset, pid->size, true, cal->cat->swap),
 		      raw->cpu);
 	if (!s)
 		return -ENOMEM;
@@ -234,7 +233,8 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 		*s = (struct sample){
 			.open = true,
 			.flags = get(cal, raw, desc, NRP_EF_FAULT_BEGIN_page_flags, 0),
-			.has_flags = nrp_has_integer(&desc->field[NRP_EF_FAULT_BEGIN_page_flags], raw),
+			.has_flags =
+				nrp_has_integer(&desc->field[NRP_EF_FAULT_BEGIN_page_flags], raw),
 			.filter_nid = -1,
 			.dst_cpu = -1,
 			.target = -1,
@@ -247,8 +247,8 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 		return 0;
 	switch (desc->event) {
 	case NRP_EV_FILTER_BEGIN:
-		s->filter_nid = (int64_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_src_nid,
-					     UINT64_MAX);
+		s->filter_nid =
+			(int64_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_src_nid, UINT64_MAX);
 		s->dst_cpu = (int32_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_dst_cpu, UINT64_MAX);
 		if (s->has_flags)
 			see_nid(cal, s->flags, s->filter_nid);
@@ -307,9 +307,11 @@ int nrp_calibration_event(struct nrp_calibration *cal, const struct nrp_raw_even
 	case NRP_EV_TASK_FAULT:
 		return see_fault_event(cal, raw, desc);
 	case NRP_EV_MOVE_NUMA:
-		return see_sched(cal, raw, desc, NRP_EF_MOVE_NUMA_src_cpu, NRP_EF_MOVE_NUMA_dst_cpu);
+		return see_sched(cal, raw, desc, NRP_EF_MOVE_NUMA_src_cpu,
+				 NRP_EF_MOVE_NUMA_dst_cpu);
 	case NRP_EV_SWAP_NUMA:
-		return see_sched(cal, raw, desc, NRP_EF_SWAP_NUMA_src_cpu, NRP_EF_SWAP_NUMA_dst_cpu);
+		return see_sched(cal, raw, desc, NRP_EF_SWAP_NUMA_src_cpu,
+				 NRP_EF_SWAP_NUMA_dst_cpu);
 	case NRP_EV_STICK_NUMA:
 		return see_sched(cal, raw, desc, NRP_EF_STICK_NUMA_src_cpu,
 				 NRP_EF_STICK_NUMA_dst_cpu);

@@ -167,8 +167,8 @@ int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *fi
 	}
 	/* Its complaints about a bad format go nowhere: we report the format ourselves. */
 	tep_set_loglevel(TEP_LOG_NONE);
-	tep_set_file_bigendian(tep, nrp_tracefile_swapped(file) != (__BYTE_ORDER__ ==
-								   __ORDER_BIG_ENDIAN__)
+	tep_set_file_bigendian(tep, nrp_tracefile_swapped(file) !=
+						    (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 					    ? TEP_BIG_ENDIAN
 					    : TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, nrp_tracefile_long_size(file));

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+/* clang-format off: the lists below are tables */
 /*
  * E(NAME, system, "event", field, ..): one line per event. Fields may be absent from a format.
  * The group "numareplay" holds the dynamic probes.

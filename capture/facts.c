@@ -42,7 +42,8 @@ static int open_side(FILE **ret, const char *path, struct nrp_error *err)
 	}
 	if (S_ISDIR(st.st_mode) || st.st_size > MAX_SIDE_FILE) {
 		fclose(f);
-		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1, "name the capture's own side file",
+		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1,
+				"name the capture's own side file",
 				S_ISDIR(st.st_mode) ? "is a directory" : "is larger than 16 MiB");
 	}
 	*ret = f;
@@ -224,8 +225,9 @@ static int facts_line(struct facts_reader *r, char *line)
 int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
 		   int64_t capture_id, struct nrp_error *err)
 {
-	struct facts_reader r = { .path = path, .facts = facts, .store = store,
-				  .capture_id = capture_id, .err = err };
+	struct facts_reader r = {
+		.path = path, .facts = facts, .store = store, .capture_id = capture_id, .err = err
+	};
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t n;
@@ -270,10 +272,10 @@ int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int
 		int64_t value;
 
 		errno = 0;
-		value = line[name] == ' ' || line[name] == '\t' ? strtoll(line + name, &end, 10) : 0;
+		value = line[name] == ' ' || line[name] == '\t' ? strtoll(line + name, &end, 10)
+								: 0;
 		if (!name || (line[name] != ' ' && line[name] != '\t') || end == line + name ||
-		    errno || value < 0 || name > 200 ||
-		    end + strspn(end, " \t\r\n") != line + n) {
+		    errno || value < 0 || name > 200 || end + strspn(end, " \t\r\n") != line + n) {
 			ret = nrp_fail(err, NRP_INPUT, -EBADMSG, path, offset,
 				       "give the unchanged text of /proc/vmstat",
 				       "not a \"name value\" line");

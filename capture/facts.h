@@ -6,13 +6,14 @@
 #include "numareplay/store.h"
 
 /*
- * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections and keys are
- * kept as settings. Fills @facts and, if @store is given, table host_setting.
+ * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections
+ * and keys are kept as settings. Fills @facts and, if @store is given, table host_setting.
  */
 int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
 		   int64_t capture_id, struct nrp_error *err);
 
-/* Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1 after. */
+/* Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1
+ * after. */
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
 		    struct nrp_error *err);
 

@@ -32,7 +32,8 @@ static int name_capture(struct import *im)
 	if (length >= sizeof(im->cap->name))
 		return nrp_fail(im->err, NRP_USAGE, -ENAMETOOLONG, im->opt->path, -1,
 				"give a shorter one with --name",
-				"a capture's name has at most %zu bytes", sizeof(im->cap->name) - 1);
+				"a capture's name has at most %zu bytes",
+				sizeof(im->cap->name) - 1);
 	snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", (int)length, name);
 	snprintf(im->cap->source, sizeof(im->cap->source), "trace.dat");
 	return 0;
@@ -158,8 +159,7 @@ static int calibrate(struct import *im)
 }
 
 /* Overruns that the ring buffer counted but no sub-buffer marks (lost at the very start or end). */
-static int stats_losses(struct import *im, struct nrp_writer *writer,
-			struct nrp_join_stats *stats)
+static int stats_losses(struct import *im, struct nrp_writer *writer, struct nrp_join_stats *stats)
 {
 	uint64_t counted = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The joiner: raw events in time order -> records. Events of one thread never overlap, so one state machine
- * per thread puts a fault (or a scan pass, an unmap, ..) together from its events (spec migrate.md 5.3,
- * scan.md 5.3). Events that fit nowhere are counted.
+ * The joiner: raw events in time order -> records. Events of one thread never overlap, so one state
+ * machine per thread puts a fault (or a scan pass, an unmap, ..) together from its events (spec
+ * migrate.md 5.3, scan.md 5.3). Events that fit nowhere are counted.
  */
 #ifndef NRP_JOIN_H
 #define NRP_JOIN_H
@@ -14,13 +14,13 @@ struct nrp_joiner;
 
 /* What the joiner cannot put into a record. */
 struct nrp_join_stats {
-	uint64_t events;	  /* all events seen */
-	uint64_t other;		  /* events that no record holds */
-	uint64_t unjoined;	  /* events without the record they belong to */
+	uint64_t events;   /* all events seen */
+	uint64_t other;    /* events that no record holds */
+	uint64_t unjoined; /* events without the record they belong to */
 	uint64_t unjoined_by_event[NRP_NR_EVENTS];
 	uint64_t first_time, last_time; /* ns */
-	uint64_t lost_events;	  /* known number */
-	int64_t loss_gaps;	  /* gaps of unknown size */
+	uint64_t lost_events;           /* known number */
+	int64_t loss_gaps;              /* gaps of unknown size */
 };
 
 /* @facts must outlive the joiner: calibration and topology resolve node and cpupid of faults. */

@@ -43,7 +43,8 @@ static void begin(struct nrp_joiner *j, const struct nrp_step *step)
 	t->weight_nodes = 0;
 }
 
-/* The group's faults[], from an array field or from f0, f1, ..; 0 nodes if the probe has neither. */
+/* The group's faults[], from an array field or from f0, f1, ..; 0 nodes if the probe has neither.
+ */
 static int take_weights(struct nrp_joiner *j, const struct nrp_step *step)
 {
 	const struct nrp_field *array = &step->desc->field[NRP_EF_FILTER_BEGIN_faults];
@@ -168,8 +169,7 @@ static void attempt_end(const struct nrp_step *step)
 	struct nrp_hint_fault *f = &step->thread->fault;
 
 	step->thread->attempt_open = false;
-	NRP_SET(f, hint_fault, attempt_ns,
-		nrp_delay(f->time + f->attempt_delay, step->raw->time));
+	NRP_SET(f, hint_fault, attempt_ns, nrp_delay(f->time + f->attempt_delay, step->raw->time));
 }
 
 static int attempt_event(struct nrp_joiner *j, const struct nrp_step *step)
@@ -275,8 +275,7 @@ static void resolve_outcome(const struct nrp_joiner *j, struct nrp_hint_fault *f
 			NRP_SET(f, hint_fault, moved, (f->tnf_flags & NRP_TNF_MIGRATED) != 0);
 	} else if (!NRP_NULL(f, hint_fault, migrate_result)) {
 		if (j->facts->moved_result >= 0)
-			NRP_SET(f, hint_fault, moved,
-				f->migrate_result == j->facts->moved_result);
+			NRP_SET(f, hint_fault, moved, f->migrate_result == j->facts->moved_result);
 	} else if (!NRP_NULL(f, hint_fault, prepare_result) && f->prepare_result != 0) {
 		NRP_SET(f, hint_fault, moved, 0);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by the parts of the joiner: join.c (dispatch), join_fault.c, join_scan.c, join_memory.c. */
+/* Shared by the parts of the joiner: join.c (dispatch), join_fault.c, join_scan.c, join_memory.c.
+ */
 #ifndef NRP_JOIN_INTERNAL_H
 #define NRP_JOIN_INTERNAL_H
 
@@ -53,14 +54,14 @@ static inline uint64_t nrp_step_get_or(const struct nrp_step *step, unsigned int
  * Copies event field EVENT.src into row field dst, which stays NULL if the event lacks it, or if
  * its value does not fit: cut off, a damaged one would look like a good one.
  */
-#define NRP_TAKE(step, row, kind, dst, EVENT, src) \
-	do { \
-		uint64_t taken_; \
-		if (!nrp_step_has(step, NRP_EF_##EVENT##_##src)) \
-			break; \
-		taken_ = nrp_step_get(step, NRP_EF_##EVENT##_##src); \
-		if (nrp_fits(taken_, sizeof((row)->dst))) \
-			NRP_SET(row, kind, dst, (__typeof__((row)->dst))taken_); \
+#define NRP_TAKE(step, row, kind, dst, EVENT, src)                                                 \
+	do {                                                                                       \
+		uint64_t taken_;                                                                   \
+		if (!nrp_step_has(step, NRP_EF_##EVENT##_##src))                                   \
+			break;                                                                     \
+		taken_ = nrp_step_get(step, NRP_EF_##EVENT##_##src);                               \
+		if (nrp_fits(taken_, sizeof((row)->dst)))                                          \
+			NRP_SET(row, kind, dst, (__typeof__((row)->dst))taken_);                   \
 	} while (0)
 
 /* ns from @from to @to; 0 where the clock went backwards. */

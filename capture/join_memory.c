@@ -2,12 +2,12 @@
 /* Page migration, mmap_lock, munmap, memory system calls, page-fault exceptions and hugetlb. */
 #include "capture/join_internal.h"
 
-#define ROW_START(step, row, kind) \
-	do { \
-		NRP_ROW_INIT(row); \
-		NRP_SET(row, kind, time, (step)->raw->time); \
-		NRP_SET(row, kind, cpu, (step)->raw->cpu); \
-		NRP_SET(row, kind, tid, (step)->thread->tid); \
+#define ROW_START(step, row, kind)                                                                 \
+	do {                                                                                       \
+		NRP_ROW_INIT(row);                                                                 \
+		NRP_SET(row, kind, time, (step)->raw->time);                                       \
+		NRP_SET(row, kind, cpu, (step)->raw->cpu);                                         \
+		NRP_SET(row, kind, tid, (step)->thread->tid);                                      \
 	} while (0)
 
 static int migrate_pages(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
@@ -32,8 +32,7 @@ static int migrate_pages(struct nrp_joiner *j, const struct nrp_step *step, stru
 	return nrp_writer_append(j->writer, NRP_MIGRATION, &m, err);
 }
 
-static int migration_entry(struct nrp_joiner *j, const struct nrp_step *step,
-			   struct nrp_error *err)
+static int migration_entry(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	enum nrp_event event = step->desc->event;
 	struct nrp_migration_entry e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The scanner: scan_begin { range_begin range_end | skip } scan_end, strictly nested in one thread. */
+/* The scanner: scan_begin { range_begin range_end | skip } scan_end, strictly nested in one thread.
+ */
 #include "capture/join_internal.h"
 
 static int close_range(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_error *err)
@@ -75,7 +76,8 @@ static void range_begin(const struct nrp_step *step)
 	NRP_TAKE(step, g, scan_range, scan_offset, RANGE_BEGIN, scan_offset);
 	t->range_open = true;
 	if (!t->pass_open)
-		return; /* mbind's lazy mode: the VMA may have no scan state, so its fields are no facts */
+		return; /* mbind's lazy mode: the VMA may have no scan state, so its fields are no
+			   facts */
 	NRP_SET(g, scan_range, pass_time, t->pass.time);
 	t->pass.ranges++;
 	NRP_TAKE(step, g, scan_range, vma_next_scan, RANGE_BEGIN, next_scan);

@@ -17,12 +17,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define PAGE_PADDING 64           /* zeros behind the page buffer: kbuffer may read 8 bytes on */
-#define COMMIT_MASK  0x07ffffffu  /* of the page's long: committed bytes */
-#define FLAG_MISSED  (1ull << 31) /* events were lost before this page */
-#define FLAG_STORED  (1ull << 30) /* their number is stored behind the committed bytes */
-#define TIME_TOP     0xf800000000000000ull /* bits that an absolute time stamp does not carry */
-#define RELEASE_STEP (1u << 20)            /* bytes read before their mapping is given back */
+#define PAGE_PADDING 64          /* zeros behind the page buffer: kbuffer may read 8 bytes on */
+#define COMMIT_MASK 0x07ffffffu  /* of the page's long: committed bytes */
+#define FLAG_MISSED (1ull << 31) /* events were lost before this page */
+#define FLAG_STORED (1ull << 30) /* their number is stored behind the committed bytes */
+#define TIME_TOP 0xf800000000000000ull /* bits that an absolute time stamp does not carry */
+#define RELEASE_STEP (1u << 20)        /* bytes read before their mapping is given back */
 
 int nrp_page_reader_init(struct nrp_page_reader *reader, const struct nrp_tracefile *file,
 			 struct nrp_error *err)

@@ -12,7 +12,7 @@ struct kbuffer;
 struct ZSTD_DCtx_s;
 struct nrp_tracefile;
 
-#define NRP_MAX_CHUNK    (16u << 20)  /* bytes of a decompressed chunk; trace-cmd: 10 pages */
+#define NRP_MAX_CHUNK (16u << 20)     /* bytes of a decompressed chunk; trace-cmd: 10 pages */
 #define NRP_MAX_RESIDENT (2ull << 30) /* bytes of pages and chunks of all CPUs together */
 
 /* What all streams of a file share. */

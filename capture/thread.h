@@ -17,7 +17,7 @@ struct nrp_thread {
 	bool filter_open;  /* filter_begin without filter_end */
 	bool attempt_open; /* between the first and the last event of the attempt */
 	struct nrp_hint_fault fault;
-	uint64_t *weights; /* [4 * nodes] of the open fault; allocated once */
+	uint64_t *weights;     /* [4 * nodes] of the open fault; allocated once */
 	uint32_t weight_nodes; /* 0: the fault has no weights */
 
 	bool pass_open, range_open;
@@ -40,7 +40,8 @@ struct nrp_thread_table;
 
 struct nrp_thread_table *nrp_thread_table_new(void);
 struct nrp_thread_table *nrp_thread_table_free(struct nrp_thread_table *table);
-/* State of a thread, made on first use; NULL: out of memory. The idle tasks (tid 0) are told apart by CPU. */
+/* State of a thread, made on first use; NULL: out of memory. The idle tasks (tid 0) are told apart
+ * by CPU. */
 struct nrp_thread *nrp_thread_get(struct nrp_thread_table *table, int32_t tid, uint32_t cpu);
 /* The i-th thread in order of first appearance; NULL behind the last. */
 struct nrp_thread *nrp_thread_at(struct nrp_thread_table *table, size_t i);

@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define MAGIC        "\x17\x08\x44tracing"
-#define MAGIC_SIZE   10
-#define MAX_VERSION  8          /* bytes of the version text */
-#define HASH_STEP    (8u << 20) /* bytes hashed before their pages are given back */
-#define REMEDY_NAME  "name a trace-cmd file"
+#define MAGIC "\x17\x08\x44tracing"
+#define MAGIC_SIZE 10
+#define MAX_VERSION 8        /* bytes of the version text */
+#define HASH_STEP (8u << 20) /* bytes hashed before their pages are given back */
+#define REMEDY_NAME "name a trace-cmd file"
 #define REMEDY_OTHER "record with trace-cmd, or name another file"
 
 static int map_file(struct nrp_tracefile *file, int fd, struct nrp_error *err)

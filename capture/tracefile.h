@@ -18,13 +18,13 @@ struct nrp_tracefile;
 
 /* One event as it lies in the ring buffer. */
 struct nrp_raw_event {
-	uint64_t time;	  /* ns (or ticks) of the trace clock */
+	uint64_t time; /* ns (or ticks) of the trace clock */
 	uint32_t cpu;
-	int id;		  /* common_type */
+	int id;              /* common_type */
 	const uint8_t *data; /* payload from the common fields on; valid until the next call */
-	uint32_t size;	  /* bytes of payload */
-	bool lost_before; /* the CPU's ring buffer lost events just before this one */
-	int64_t lost;	  /* their number, -1: unknown; 0 without lost_before */
+	uint32_t size;       /* bytes of payload */
+	bool lost_before;    /* the CPU's ring buffer lost events just before this one */
+	int64_t lost;        /* their number, -1: unknown; 0 without lost_before */
 	uint64_t lost_since; /* time of the CPU's previous event, 0: none */
 };
 
@@ -33,7 +33,7 @@ struct nrp_event_format {
 	const char *system;
 	const char *name;
 	const char *text; /* the kernel's format file, NUL-terminated */
-	size_t size;	  /* bytes of text */
+	size_t size;      /* bytes of text */
 	int id;
 };
 
@@ -52,14 +52,14 @@ int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_
 struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file);
 
 const char *nrp_tracefile_path(const struct nrp_tracefile *file);
-int nrp_tracefile_version(const struct nrp_tracefile *file);  /* 6 or 7 */
+int nrp_tracefile_version(const struct nrp_tracefile *file); /* 6 or 7 */
 /* Has the file another endianness than this machine? */
 bool nrp_tracefile_swapped(const struct nrp_tracefile *file);
 /* 4 or 8: bytes of the kernel's long. */
 int nrp_tracefile_long_size(const struct nrp_tracefile *file);
 uint32_t nrp_tracefile_page_size(const struct nrp_tracefile *file); /* bytes */
-const char *nrp_tracefile_uname(const struct nrp_tracefile *file); /* "" if absent */
-const char *nrp_tracefile_clock(const struct nrp_tracefile *file); /* "" if absent */
+const char *nrp_tracefile_uname(const struct nrp_tracefile *file);  /* "" if absent */
+const char *nrp_tracefile_clock(const struct nrp_tracefile *file);  /* "" if absent */
 /* The larger of the highest CPU id with data + 1 and the file's own count of CPUs. */
 uint32_t nrp_tracefile_cpus(const struct nrp_tracefile *file);
 

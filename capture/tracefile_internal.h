@@ -16,16 +16,16 @@
  * Limits on what a file may claim. Each is far above what trace-cmd writes, and keeps a
  * damaged number from becoming an allocation or a loop.
  */
-#define NRP_MAX_FILE_SECTIONS 65536        /* sections of a v7 file; ten are usual */
-#define NRP_MAX_SECTION       (256u << 20) /* bytes of a decompressed section; kallsyms: 8 MiB */
-#define NRP_MAX_OPTIONS       (1u << 20)   /* options of a file; one per CPU and a dozen */
-#define NRP_MAX_OPTION_TEXT   65536        /* bytes of an option's text that is kept */
-#define NRP_MAX_FORMATS       65536        /* event formats; an event id has 16 bits */
-#define NRP_MAX_FORMAT_TEXT   (1u << 20)   /* bytes of one event format */
-#define NRP_MAX_NAME          255          /* bytes of a system, event, instance or clock name */
-#define NRP_MIN_PAGE          512          /* bytes of a ring-buffer page */
-#define NRP_MAX_PAGE          (4u << 20)   /* the kernel's own limit is 1 MiB */
-#define NRP_MAX_STREAMS       (4u * NRP_MAX_CPUS) /* CPUs of all instances together */
+#define NRP_MAX_FILE_SECTIONS 65536         /* sections of a v7 file; ten are usual */
+#define NRP_MAX_SECTION (256u << 20)        /* bytes of a decompressed section; kallsyms: 8 MiB */
+#define NRP_MAX_OPTIONS (1u << 20)          /* options of a file; one per CPU and a dozen */
+#define NRP_MAX_OPTION_TEXT 65536           /* bytes of an option's text that is kept */
+#define NRP_MAX_FORMATS 65536               /* event formats; an event id has 16 bits */
+#define NRP_MAX_FORMAT_TEXT (1u << 20)      /* bytes of one event format */
+#define NRP_MAX_NAME 255                    /* bytes of a system, event, instance or clock name */
+#define NRP_MIN_PAGE 512                    /* bytes of a ring-buffer page */
+#define NRP_MAX_PAGE (4u << 20)             /* the kernel's own limit is 1 MiB */
+#define NRP_MAX_STREAMS (4u * NRP_MAX_CPUS) /* CPUs of all instances together */
 
 #define NRP_REMEDY_COPY "copy the file again, or record it again"
 

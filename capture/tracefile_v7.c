@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#define SECTION_HEADER     16 /* bytes: u16 id, u16 flags, u32 string, u64 size */
-#define SECTION_COMPRESSED 1  /* flag */
+#define SECTION_HEADER 16    /* bytes: u16 id, u16 flags, u32 string, u64 size */
+#define SECTION_COMPRESSED 1 /* flag */
 
 struct section {
 	uint16_t id, flags;

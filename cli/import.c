@@ -39,18 +39,19 @@ static void print_capture(FILE *out, const struct nrp_capture *c,
 			  const struct nrp_join_stats *stats)
 {
 	fprintf(out, "%s: %llu events in %.3f s, %llu unjoined, %llu of kinds without a record, ",
-		c->name, (unsigned long long)c->events, (double)(c->last_time - c->first_time) * 1e-9,
-	       (unsigned long long)c->unjoined_events, (unsigned long long)c->other_events);
+		c->name, (unsigned long long)c->events,
+		(double)(c->last_time - c->first_time) * 1e-9,
+		(unsigned long long)c->unjoined_events, (unsigned long long)c->other_events);
 	if (c->lost_events || c->loss_gaps)
 		fprintf(out, "LOST %llu events and %lld gaps of unknown size\n",
-		       (unsigned long long)c->lost_events, (long long)c->loss_gaps);
+			(unsigned long long)c->lost_events, (long long)c->loss_gaps);
 	else
 		fprintf(out, "none lost\n");
 	for (int i = 0; i < NRP_NR_EVENTS; i++)
 		if (stats->unjoined_by_event[i])
 			fprintf(out, "  unjoined: %llu %s\n",
-			       (unsigned long long)stats->unjoined_by_event[i],
-			       nrp_event_name((enum nrp_event)i));
+				(unsigned long long)stats->unjoined_by_event[i],
+				nrp_event_name((enum nrp_event)i));
 }
 
 static int import_one(const struct cli_args *args, struct nrp_store *store, const char *path,
@@ -102,7 +103,8 @@ static enum nrp_status run(const struct cli_args *args)
 	}
 	if (args->files > 1 && (cli_given(args, OPT_NAME) || cli_given(args, OPT_FACTS) ||
 				cli_given(args, OPT_VMSTAT))) {
-		cli_error_text("--name, --facts and --vmstat go with one file: import one at a time");
+		cli_error_text(
+			"--name, --facts and --vmstat go with one file: import one at a time");
 		return NRP_USAGE;
 	}
 	if (nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0)
@@ -127,16 +129,17 @@ static enum nrp_status run(const struct cli_args *args)
 	if (!list)
 		return cli_print_text(text);
 	free(text);
-	return cli_print_json(json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures",
-					list));
+	return cli_print_json(
+		json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures", list));
 }
 
 const struct cli_command cli_import = {
 	.name = "import",
 	.synopsis = "FILE.. -o DB",
 	.summary = "read trace-cmd files (trace.dat v6, v7) into a database",
-	.details = "Side files X.facts, X.vmstat0 and X.vmstat1 beside X.dat are read too. All files\n"
-		   "of one command are imported, or none.",
+	.details =
+		"Side files X.facts, X.vmstat0 and X.vmstat1 beside X.dat are read too. All files\n"
+		"of one command are imported, or none.",
 	.min_files = 1,
 	.max_files = CLI_MAX_VALUES,
 	.options = options,

@@ -79,11 +79,11 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 		records, "facts", "hz", optional(f->hz), "page_size", optional(f->page_size),
 		"huge_pages", optional(f->huge_pages), "cpupid_shift", optional(f->cpupid_shift),
 		"cpupid_bits", optional(f->cpupid_bits), "nid_shift", optional(f->nid_shift),
-		"numa_balancing", optional(f->balancing), "nodes", topology(f),
-		"topology_inferred", f->topology_inferred, "fingerprint", "ratelimit_event",
-		f->has_ratelimit_event, "prepare_step", f->has_prepare_step, "thp_function",
-		f->has_thp_function, "task_fault_probe", f->has_task_fault, "fault_probe",
-		f->has_fault_probe, "moved_result", optional(f->moved_result));
+		"numa_balancing", optional(f->balancing), "nodes", topology(f), "topology_inferred",
+		f->topology_inferred, "fingerprint", "ratelimit_event", f->has_ratelimit_event,
+		"prepare_step", f->has_prepare_step, "thp_function", f->has_thp_function,
+		"task_fault_probe", f->has_task_fault, "fault_probe", f->has_fault_probe,
+		"moved_result", optional(f->moved_result));
 	return *ret ? 0 : nrp_fail_nomem(err);
 }
 
@@ -128,8 +128,7 @@ int nrp_cli_print_capture(struct nrp_store *store, const struct nrp_capture *c,
 	print_optional("numa_balancing", f->balancing, "");
 	printf("  %-18s %d nodes, %d CPUs%s\n", "topology", f->nr_nodes, f->nr_cpus,
 	       f->topology_inferred ? " (inferred from the events)" : "");
-	printf("  %-18s%s%s%s%s\n", "kernel has",
-	       f->has_ratelimit_event ? " ratelimit-event" : "",
+	printf("  %-18s%s%s%s%s\n", "kernel has", f->has_ratelimit_event ? " ratelimit-event" : "",
 	       f->has_prepare_step ? " prepare-step" : "",
 	       f->has_thp_function ? " thp-function" : "",
 	       f->has_ratelimit_event || f->has_prepare_step || f->has_thp_function
@@ -159,8 +158,8 @@ static enum nrp_status run(const struct cli_args *args)
 	else if (nrp_cli_capture_json(&doc, store, &capture, &err) < 0)
 		s = cli_error(&err);
 	else
-		s = cli_print_json(json_pack("{s:s,s:o}", "schema", "numareplay.info/1", "info",
-					     doc));
+		s = cli_print_json(
+			json_pack("{s:s,s:o}", "schema", "numareplay.info/1", "info", doc));
 	nrp_capture_clear(&capture);
 	nrp_store_close(store);
 	return s;

@@ -8,19 +8,21 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-	&cli_import, &cli_info,  &cli_verify,   &cli_replay,
-	&cli_report, &cli_query, &cli_policies, &cli_counters, NULL,
+	&cli_import, &cli_info,     &cli_verify,   &cli_replay, &cli_report,
+	&cli_query,  &cli_policies, &cli_counters, NULL,
 };
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: numareplay COMMAND [arguments]\n\n"
-		     "What would another NUMA kernel policy have done on this host?\n\ncommands:\n");
+	fprintf(out,
+		"usage: numareplay COMMAND [arguments]\n\n"
+		"What would another NUMA kernel policy have done on this host?\n\ncommands:\n");
 	for (int i = 0; cli_commands[i]; i++)
 		fprintf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	fprintf(out, "\nnumareplay COMMAND --help tells more; numareplay --version names this one.\n"
-		     "exit status: 0 done, 1 the answer is no, 2 usage, 3 input unreadable or "
-		     "damaged, 4 host refuses, 5 internal\n");
+	fprintf(out,
+		"\nnumareplay COMMAND --help tells more; numareplay --version names this one.\n"
+		"exit status: 0 done, 1 the answer is no, 2 usage, 3 input unreadable or "
+		"damaged, 4 host refuses, 5 internal\n");
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -63,7 +65,7 @@ int main(int argc, char **argv)
 {
 	enum nrp_status status;
 
-	setlocale(LC_CTYPE, ""); /* widths of what is printed; numbers stay in the C locale */
+	setlocale(LC_CTYPE, "");  /* widths of what is printed; numbers stay in the C locale */
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
 	status = dispatch(argc, argv);
 	if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -90,8 +90,7 @@ static enum nrp_status take_option(const struct cli_command *c, struct cli_args 
 			return usage_error(c, "missing value after", text);
 		if (args->option[i].count == CLI_MAX_VALUES)
 			return usage_error(c, "given too often:", text);
-		args->option[i].value[args->option[i].count++] =
-			attached ? attached : argv[++*at];
+		args->option[i].value[args->option[i].count++] = attached ? attached : argv[++*at];
 	}
 	return NRP_DONE;
 }

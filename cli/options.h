@@ -16,7 +16,7 @@
 
 struct cli_option {
 	const char *name;     /* long name; NULL ends the table */
-	char letter;	      /* short name, 0: none */
+	char letter;          /* short name, 0: none */
 	const char *argument; /* "DB"; "BEFORE AFTER" takes two; NULL: a flag */
 	const char *help;
 };
@@ -25,7 +25,7 @@ struct cli_option {
 struct cli_args {
 	struct {
 		const char *value[CLI_MAX_VALUES]; /* in order; a flag has no values */
-		size_t count;			   /* times given (values: times arguments) */
+		size_t count;                      /* times given (values: times arguments) */
 	} option[CLI_MAX_OPTIONS];
 	const char *file[CLI_MAX_VALUES]; /* positional */
 	size_t files;

@@ -26,8 +26,8 @@ static void print_family(const struct nrp_family *f)
 			     : " (known by name; not replayed by this version)",
 	       f->source);
 	for (const struct nrp_variant *v = f->variant; v->name; v++)
-		printf("  %-20s %-24s %s\n  %-20s %-24s origin: %s\n", v->name, v->kernels, v->doc, "",
-		       "", v->origin);
+		printf("  %-20s %-24s %s\n  %-20s %-24s origin: %s\n", v->name, v->kernels, v->doc,
+		       "", "", v->origin);
 	for (const struct nrp_param *p = f->param; p->name; p++)
 		printf("  --set %s.%s=N  %s; default %s; %s\n", f->name, p->name, p->unit, p->value,
 		       p->doc);
@@ -52,12 +52,12 @@ static json_t *family_json(const struct nrp_family *f)
 				      json_pack("{s:s,s:s,s:s,s:s}", "name", v->name, "kernels",
 						v->kernels, "origin", v->origin, "rule", v->doc));
 	for (const struct nrp_param *p = f->param; p->name; p++)
-		json_array_append_new(params, json_pack("{s:s,s:s,s:s,s:s}", "name", p->name, "unit",
-							p->unit, "default", p->value, "meaning",
-							p->doc));
-	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:o,s:o}", "name", f->name, "what", f->doc,
-			 "kernel", f->source, "verified", f->verified, "replayed", f->replayed, "variants", variants, "parameters",
-			 params);
+		json_array_append_new(params,
+				      json_pack("{s:s,s:s,s:s,s:s}", "name", p->name, "unit",
+						p->unit, "default", p->value, "meaning", p->doc));
+	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:o,s:o}", "name", f->name, "what", f->doc, "kernel",
+			 f->source, "verified", f->verified, "replayed", f->replayed, "variants",
+			 variants, "parameters", params);
 }
 
 static json_t *profile_json(const struct nrp_profile *p)

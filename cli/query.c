@@ -147,11 +147,11 @@ static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool js
 		if (r != SQLITE_OK) {
 			int at = sqlite3_error_offset(db);
 
-			cli_error_text("SQL: %s%s%.40s", sqlite3_errmsg(db), at >= 0 ? " near: " : "",
-				       at >= 0 ? sql + at : "");
-			return (r & 0xff) == SQLITE_ERROR ? NRP_USAGE
-							  : (nrp_store_fail(store, &err, "read"),
-							     err.status);
+			cli_error_text("SQL: %s%s%.40s", sqlite3_errmsg(db),
+				       at >= 0 ? " near: " : "", at >= 0 ? sql + at : "");
+			return (r & 0xff) == SQLITE_ERROR
+				       ? NRP_USAGE
+				       : (nrp_store_fail(store, &err, "read"), err.status);
 		}
 		sql = tail;
 		if (!s)
@@ -205,9 +205,11 @@ const struct cli_command cli_query = {
 	.name = "query",
 	.synopsis = "DB [SQL]",
 	.summary = "run SQL over results and records (from standard input without SQL)",
-	.details = "Every record kind is a table: hint_fault, scan_pass, scan_range, migration, ..\n"
-		   "Example: numareplay query DB \"SELECT this_nid, src_nid, count(*) FROM hint_fault\n"
-		   "GROUP BY 1, 2\". Output is CSV, one empty line between result sets.",
+	.details =
+		"Every record kind is a table: hint_fault, scan_pass, scan_range, migration, ..\n"
+		"Example: numareplay query DB \"SELECT this_nid, src_nid, count(*) FROM "
+		"hint_fault\n"
+		"GROUP BY 1, 2\". Output is CSV, one empty line between result sets.",
 	.min_files = 1,
 	.max_files = 2,
 	.options = options,

@@ -93,9 +93,11 @@ const struct cli_command cli_replay = {
 	.name = "replay",
 	.synopsis = "DB [--old P] --new P [--set K=V ..]",
 	.summary = "replay an old and a new policy and say what differs",
-	.details = "P is host, off, a kernel profile (linux-6.12) or [PROFILE,]FAMILY=VARIANT[,..].\n"
-		   "Families not named are the host's own, as verify finds them. The result is stored;\n"
-		   "the same comparison again replaces it.",
+	.details =
+		"P is host, off, a kernel profile (linux-6.12) or [PROFILE,]FAMILY=VARIANT[,..].\n"
+		"Families not named are the host's own, as verify finds them. The result is "
+		"stored;\n"
+		"the same comparison again replaces it.",
 	.min_files = 1,
 	.max_files = 1,
 	.options = options,

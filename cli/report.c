@@ -105,7 +105,8 @@ static enum nrp_status print_summary(struct request *q)
 		return cli_error(&q->err);
 	putchar('\n');
 	s = cli_print_text(nrp_verify_text(&verify, &q->capture, cli_width()));
-	printf("\nnothing replayed yet: numareplay replay %s --new migrate.ratelimit=spin\n", q->path);
+	printf("\nnothing replayed yet: numareplay replay %s --new migrate.ratelimit=spin\n",
+	       q->path);
 	return s;
 }
 

@@ -58,7 +58,8 @@ const struct cli_command cli_verify = {
 	.name = "verify",
 	.synopsis = "DB",
 	.summary = "replay the host's own policy and reconcile with /proc/vmstat",
-	.details = "Each policy variant is run against every decision that the kernel recorded; the one\n"
+	.details = "Each policy variant is run against every decision that the kernel recorded; "
+		   "the one\n"
 		   "that reproduces them is the host's. Exit status 1: something does not agree.",
 	.min_files = 1,
 	.max_files = 1,

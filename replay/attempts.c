@@ -10,13 +10,12 @@
 uint64_t nrp_attempt_columns(void)
 {
 	return NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, cpu) | NRP_BIT(hint_fault, tid) |
-	       NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) |
-	       NRP_BIT(hint_fault, vm_flags) | NRP_BIT(hint_fault, attempt) |
-	       NRP_BIT(hint_fault, attempt_delay) | NRP_BIT(hint_fault, attempt_ns) |
-	       NRP_BIT(hint_fault, attempt_jiffies) | NRP_BIT(hint_fault, attempt_nid) |
-	       NRP_BIT(hint_fault, prepare_result) | NRP_BIT(hint_fault, moved) |
-	       NRP_BIT(hint_fault, ratelimited) | NRP_BIT(hint_fault, migrated_pages) |
-	       NRP_BIT(hint_fault, pages);
+	       NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) | NRP_BIT(hint_fault, vm_flags) |
+	       NRP_BIT(hint_fault, attempt) | NRP_BIT(hint_fault, attempt_delay) |
+	       NRP_BIT(hint_fault, attempt_ns) | NRP_BIT(hint_fault, attempt_jiffies) |
+	       NRP_BIT(hint_fault, attempt_nid) | NRP_BIT(hint_fault, prepare_result) |
+	       NRP_BIT(hint_fault, moved) | NRP_BIT(hint_fault, ratelimited) |
+	       NRP_BIT(hint_fault, migrated_pages) | NRP_BIT(hint_fault, pages);
 }
 
 uint64_t nrp_ticks(uint64_t time, int64_t hz)
@@ -156,8 +155,8 @@ int nrp_attempts_load(struct nrp_attempts *ret, struct nrp_store *store,
 	struct nrp_cursor *cursor = NULL;
 	const void *row;
 	size_t room = 0;
-	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_HINT_FAULT,
-				nrp_attempt_columns(), err);
+	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_HINT_FAULT, nrp_attempt_columns(),
+				err);
 
 	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
 		const struct nrp_hint_fault *f = row;

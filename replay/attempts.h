@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The attempts to migrate that reach the rate limiter's place, in the order in which they begin, with what
- * the capture proves about each (spec migrate.md 1.7, 1.8).
+ * The attempts to migrate that reach the rate limiter's place, in the order in which they begin,
+ * with what the capture proves about each (spec migrate.md 1.7, 1.8).
  */
 #ifndef NRP_ATTEMPTS_H
 #define NRP_ATTEMPTS_H
@@ -17,15 +17,15 @@ enum nrp_limiter_evidence {
 
 struct nrp_attempt {
 	uint64_t time, end_time; /* ns; first and last event of the attempt */
-	uint64_t jiffies;	 /* at the first event */
+	uint64_t jiffies;        /* at the first event */
 	uint64_t mm, addr;
-	uint64_t ordinal;	 /* in the order in which the faults began */
-	uint32_t pages;		 /* n: 1, a folio, or a huge page */
+	uint64_t ordinal; /* in the order in which the faults began */
+	uint32_t pages;   /* n: 1, a folio, or a huge page */
 	int32_t tid;
 	uint32_t cpu;
-	int16_t nid;		 /* target */
-	uint8_t evidence;	 /* enum nrp_limiter_evidence */
-	bool charge_known;	 /* an admitted attempt is certainly charged (else: perhaps not) */
+	int16_t nid;       /* target */
+	uint8_t evidence;  /* enum nrp_limiter_evidence */
+	bool charge_known; /* an admitted attempt is certainly charged (else: perhaps not) */
 	bool moved;
 };
 
@@ -37,15 +37,15 @@ struct nrp_loss_span {
 struct nrp_attempts {
 	struct nrp_attempt *at;
 	size_t count;
-	uint64_t refused_before; /* attempts that end before the limiter's place (-EACCES) */
-	uint64_t unknown;	 /* attempts of unknown evidence */
-	uint64_t denied;	 /* attempts that the kernel's limiter refused, on record */
-	uint64_t moved;		 /* attempts that moved their page */
-	uint64_t moved_pages;	 /* base pages */
-	uint64_t admitted_failed; /* certainly admitted, yet not moved */
-	int nr_nodes;		 /* highest target + 1 */
-	uint32_t max_pages;	 /* largest n */
-	bool ticks_from_clock;	 /* no jiffies in the capture: computed from time and HZ */
+	uint64_t refused_before;    /* attempts that end before the limiter's place (-EACCES) */
+	uint64_t unknown;           /* attempts of unknown evidence */
+	uint64_t denied;            /* attempts that the kernel's limiter refused, on record */
+	uint64_t moved;             /* attempts that moved their page */
+	uint64_t moved_pages;       /* base pages */
+	uint64_t admitted_failed;   /* certainly admitted, yet not moved */
+	int nr_nodes;               /* highest target + 1 */
+	uint32_t max_pages;         /* largest n */
+	bool ticks_from_clock;      /* no jiffies in the capture: computed from time and HZ */
 	struct nrp_loss_span *loss; /* gaps in the capture, by time */
 	size_t nr_losses;
 };
@@ -58,8 +58,9 @@ int nrp_attempts_load(struct nrp_attempts *ret, struct nrp_store *store,
 void nrp_attempts_clear(struct nrp_attempts *attempts);
 
 /*
- * Can this hint fault's attempt be used, and as what? false: there is none, or it ends before the limiter's place.
- * Fills everything but jiffies when the row has none (then *ret_has_jiffies is false).
+ * Can this hint fault's attempt be used, and as what? false: there is none, or it ends before the
+ * limiter's place. Fills everything but jiffies when the row has none (then *ret_has_jiffies is
+ * false).
  */
 bool nrp_attempt_of_fault(struct nrp_attempt *ret, const struct nrp_hint_fault *fault,
 			  bool *ret_has_jiffies);

@@ -56,7 +56,7 @@ struct nrp_ratelimit_window nrp_ratelimit_first_window(const struct nrp_ratelimi
 }
 
 int nrp_limiter_start(struct nrp_limiter_simulation *sim, const struct nrp_attempts *attempts,
-			    const struct nrp_ratelimit_params *params)
+		      const struct nrp_ratelimit_params *params)
 {
 	sim->params = params;
 	sim->grid_origin = attempts->count ? attempts->at[0].jiffies : 0;
@@ -65,7 +65,7 @@ int nrp_limiter_start(struct nrp_limiter_simulation *sim, const struct nrp_attem
 }
 
 int nrp_limiter_step(struct nrp_limiter_simulation *sim, const struct nrp_attempt *a,
-		const struct nrp_ratelimit_start *start)
+		     const struct nrp_ratelimit_start *start)
 {
 	const struct nrp_ratelimit_params *params = sim->params;
 	struct nrp_limiter_node *node = &sim->node[a->nid];
@@ -74,8 +74,8 @@ int nrp_limiter_step(struct nrp_limiter_simulation *sim, const struct nrp_attemp
 
 	if (!node->seen) {
 		node->seen = true;
-		node->central = nrp_ratelimit_first_window(params, start, a->jiffies,
-							   sim->grid_origin);
+		node->central =
+			nrp_ratelimit_first_window(params, start, a->jiffies, sim->grid_origin);
 		node->low = node->central;
 		node->high = node->central;
 	}
@@ -86,7 +86,8 @@ int nrp_limiter_step(struct nrp_limiter_simulation *sim, const struct nrp_attemp
 	if (low && !a->charge_known)
 		node->low.pages -= a->pages; /* perhaps never charged */
 	high = nrp_ratelimit_admit(params, &node->high, a->jiffies, a->pages);
-	return (central ? NRP_STEP_ADMIT : NRP_STEP_DENY) | (low != high ? NRP_STEP_CHARGE_DECIDES : 0);
+	return (central ? NRP_STEP_ADMIT : NRP_STEP_DENY) |
+	       (low != high ? NRP_STEP_CHARGE_DECIDES : 0);
 }
 
 /* How well a start explains one node. */
@@ -207,8 +208,8 @@ static int score_all(struct scores *s, const struct nrp_attempts *attempts,
 }
 
 /*
- * Chooses the start per node (per phase on a grid): the best fit, or the nominal one. plausible[start * nodes + n]
- * tells which starts are left.
+ * Chooses the start per node (per phase on a grid): the best fit, or the nominal one.
+ * plausible[start * nodes + n] tells which starts are left.
  */
 static void choose(struct nrp_ratelimit_lane *lane, const struct scores *s, uint64_t certain,
 		   bool is_host, bool *plausible)
@@ -225,8 +226,8 @@ static void choose(struct nrp_ratelimit_lane *lane, const struct scores *s, uint
 		}
 		total.contradictions += s->at[best[n] * s->nodes + n].contradictions;
 	}
-	lane->fitted = is_host && certain &&
-		       total.contradictions <= nrp_ratelimit_fit_tolerance(certain);
+	lane->fitted =
+		is_host && certain && total.contradictions <= nrp_ratelimit_fit_tolerance(certain);
 	for (size_t n = 0; n < s->nodes; n++) {
 		if (!lane->fitted)
 			best[n] = 0;
@@ -243,7 +244,8 @@ static void choose(struct nrp_ratelimit_lane *lane, const struct scores *s, uint
 /* Extremes of the admitted count over the plausible starts. */
 static void bound(struct nrp_ratelimit_lane *lane, const struct scores *s, const bool *plausible)
 {
-	/* A fit (within the tolerance for races) has shown that the unknown attempts are charged. */
+	/* A fit (within the tolerance for races) has shown that the unknown attempts are charged.
+	 */
 	bool charges_known = lane->fitted;
 	bool grid = nrp_ratelimit_on_grid(lane->params.variant);
 
@@ -290,8 +292,7 @@ static int decide(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *at
 		if (a->evidence == NRP_LIMITER_UNKNOWN)
 			lane->unexplained += admitted;
 		else
-			lane->contradictions +=
-				admitted != (a->evidence == NRP_LIMITER_ADMITTED);
+			lane->contradictions += admitted != (a->evidence == NRP_LIMITER_ADMITTED);
 	}
 	free(sim.node);
 	return 0;
@@ -334,8 +335,8 @@ void nrp_ratelimit_lane_clear(struct nrp_ratelimit_lane *lane)
 }
 
 /*
- * No recorded window can hold more than the quota. Only what was charged before the capture can refuse an
- * attempt, while the window lasts that was open when it began.
+ * No recorded window can hold more than the quota. Only what was charged before the capture can
+ * refuse an attempt, while the window lasts that was open when it began.
  */
 static int admit_all(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
 		     bool is_host)
@@ -356,8 +357,9 @@ static int admit_all(struct nrp_ratelimit_lane *lane, const struct nrp_attempts 
 	lane->admitted = lane->admitted_min = lane->admitted_max = attempts->count;
 	lane->contradictions = attempts->denied;
 	lane->unexplained = attempts->unknown;
-	lane->fitted = is_host && lane->contradictions <= nrp_ratelimit_fit_tolerance(
-								 attempts->count - attempts->unknown);
+	lane->fitted =
+		is_host && lane->contradictions <=
+				   nrp_ratelimit_fit_tolerance(attempts->count - attempts->unknown);
 	for (size_t i = 0; i < attempts->count; i++) {
 		const struct nrp_attempt *a = &attempts->at[i];
 
@@ -418,7 +420,8 @@ int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_atte
 	choose(&lane, &scores, attempts->count - attempts->unknown, is_host, plausible);
 	bound(&lane, &scores, plausible);
 	if (decide(&lane, attempts) < 0 || mark_starts(&lane, attempts, &scores, plausible) < 0 ||
-	    nrp_limiter_mark_races(&lane, attempts) < 0 || nrp_limiter_mark_losses(&lane, attempts) < 0)
+	    nrp_limiter_mark_races(&lane, attempts) < 0 ||
+	    nrp_limiter_mark_losses(&lane, attempts) < 0)
 		goto nomem;
 	nrp_limiter_count_open(&lane, attempts);
 	free(plausible);

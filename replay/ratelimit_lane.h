@@ -14,8 +14,8 @@
 struct nrp_ratelimit_start {
 	/*
 	 * Stretched window: W of the node, in ticks after its first attempt; -1: expired, so that
-	 * the first attempt opens a window. Grid: ticks from the capture's first attempt to the next end of a window,
-	 * 0 .. I-1, the same for all nodes.
+	 * the first attempt opens a window. Grid: ticks from the capture's first attempt to the
+	 * next end of a window, 0 .. I-1, the same for all nodes.
 	 */
 	int64_t first_end;
 	bool exhausted; /* the quota of the window running at the first attempt is used up */
@@ -23,11 +23,12 @@ struct nrp_ratelimit_start {
 
 /* One attempt in the lane. */
 enum nrp_certainty {
-	NRP_CERTAIN,	    /* the same under every start and charge that fits */
+	NRP_CERTAIN,          /* the same under every start and charge that fits */
 	NRP_AMBIGUOUS_CHARGE, /* depends on attempts of unknown charge */
 	NRP_AMBIGUOUS_LOSS,   /* events were lost in or before its window */
 	NRP_AMBIGUOUS_START,  /* depends on the unknown first window or grid phase */
-	NRP_AMBIGUOUS_RACE    /* in flight with another attempt at a window's end or the quota's edge */
+	NRP_AMBIGUOUS_RACE /* in flight with another attempt at a window's end or the quota's edge
+			    */
 };
 
 struct nrp_ratelimit_decision {
@@ -39,24 +40,25 @@ struct nrp_ratelimit_decision {
 struct nrp_ratelimit_lane {
 	struct nrp_ratelimit_params params;
 	struct nrp_ratelimit_start *start; /* [attempts->nr_nodes], chosen */
-	bool fitted;		/* the evidence chose it: this lane is the host's own policy */
+	bool fitted;             /* the evidence chose it: this lane is the host's own policy */
 	bool no_denial_possible; /* every window holds at most the quota */
-	size_t starts_left;	/* starts that fit the evidence equally well */
+	size_t starts_left;      /* starts that fit the evidence equally well */
 	struct nrp_ratelimit_decision *decision; /* [attempts->count] */
-	uint64_t admitted, denied;	   /* under the chosen start */
+	uint64_t admitted, denied;               /* under the chosen start */
 	uint64_t admitted_pages, denied_pages;
 	uint64_t admitted_min, admitted_max; /* over starts and unknown charges, and races */
-	uint64_t ambiguous;		   /* attempts whose decision is not certain */
-	uint64_t races;			   /* of these: attempts in flight at a boundary */
-	uint64_t contradictions;	   /* chosen start against certain evidence */
-	uint64_t unexplained;		   /* admitted, but the attempt failed for unknown reason */
-	uint64_t max_pages_in_window;	   /* in any I+1 ticks, to one node */
-	uint64_t max_pages_two_windows;	   /* in any 2(I+1) ticks */
+	uint64_t ambiguous;                  /* attempts whose decision is not certain */
+	uint64_t races;                      /* of these: attempts in flight at a boundary */
+	uint64_t contradictions;             /* chosen start against certain evidence */
+	uint64_t unexplained;           /* admitted, but the attempt failed for unknown reason */
+	uint64_t max_pages_in_window;   /* in any I+1 ticks, to one node */
+	uint64_t max_pages_two_windows; /* in any 2(I+1) ticks */
 };
 
 /*
- * Runs the lane. @is_host: the lane is taken for the host's own policy, so that the capture's evidence may choose
- * the unknown start; it is used only if it also fits (see fitted). clear() frees.
+ * Runs the lane. @is_host: the lane is taken for the host's own policy, so that the capture's
+ * evidence may choose the unknown start; it is used only if it also fits (see fitted). clear()
+ * frees.
  */
 int nrp_ratelimit_lane_run(struct nrp_ratelimit_lane *ret, const struct nrp_attempts *attempts,
 			   const struct nrp_ratelimit_params *params, bool is_host,

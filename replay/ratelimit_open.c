@@ -16,8 +16,8 @@ struct history {
 };
 
 /*
- * A window of node a->nid expired at attempt @i. Refused attempts that were still in flight when the tick changed
- * may have reached the limiter after the change.
+ * A window of node a->nid expired at attempt @i. Refused attempts that were still in flight when
+ * the tick changed may have reached the limiter after the change.
  */
 static void mark_tick_races(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
 			    size_t i, uint64_t old_end)
@@ -39,7 +39,8 @@ static void mark_tick_races(struct nrp_ratelimit_lane *lane, const struct nrp_at
 
 #define MAX_OUTCOMES 256
 
-/* Attempts in flight together with the newest of @h: those that any interleaving decides otherwise. */
+/* Attempts in flight together with the newest of @h: those that any interleaving decides otherwise.
+ */
 static int mark_overlap(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts,
 			const struct history *h)
 {
@@ -149,14 +150,15 @@ static int mark_edges(struct nrp_ratelimit_lane *lane, const struct nrp_attempts
 
 /*
  * A gap may hide attempts: decisions of the window that it touches are open. On the grid the next
- * window is clean; a stretched window begins at an unknown tick until the node was idle for longer than one.
+ * window is clean; a stretched window begins at an unknown tick until the node was idle for longer
+ * than one.
  */
 int nrp_limiter_mark_losses(struct nrp_ratelimit_lane *lane, const struct nrp_attempts *attempts)
 {
 	struct node_loss {
 		bool unsure, seen;
 		uint64_t end, last;
-	} *node;
+	} * node;
 	bool grid = nrp_ratelimit_on_grid(lane->params.variant);
 	struct nrp_limiter_simulation sim;
 	uint64_t last = 0; /* end of the losses so far */

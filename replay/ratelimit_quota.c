@@ -34,7 +34,8 @@ static size_t collect(struct constraint *c, struct nrp_limiter_simulation *sim,
 
 		nrp_limiter_step(sim, a, start);
 		node->central.pages -= a->pages; /* as it was when the kernel compared */
-		if (a->evidence != NRP_LIMITER_UNKNOWN && (with_first_window || node->windows > 1)) {
+		if (a->evidence != NRP_LIMITER_UNKNOWN &&
+		    (with_first_window || node->windows > 1)) {
 			c[n].pages = node->central.pages;
 			c[n].admitted = a->evidence == NRP_LIMITER_ADMITTED;
 			*ret_refused |= !c[n].admitted;

@@ -133,18 +133,14 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 	},
 };
 
-/* Columns in the order of enum nrp_family_id: vma pte shmem reset filter ratelimit munmap hugetlb. */
+/* Columns in the order of enum nrp_family_id: vma pte shmem reset filter ratelimit munmap hugetlb.
+ */
 static const struct nrp_profile profiles[] = {
-	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0 } },
-	{ "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0 } },
-	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0 } },
-	{ "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0 } },
-	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0 } },
-	{ "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1 } },
-	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1 } },
-	{ "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1 } },
-	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3 } },
-	{ "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0 } },
+	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0 } }, { "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0 } },
+	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0 } }, { "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0 } },
+	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0 } },  { "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1 } },
+	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1 } },  { "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1 } },
+	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3 } },  { "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0 } },
 };
 
 const struct nrp_param nrp_global_param[] = {
@@ -177,7 +173,7 @@ const struct nrp_profile *nrp_profile(size_t i)
 	return &profiles[i];
 }
 
-/* ---- names in error messages ---------------------------------------------------------------- */
+/* ---- names in error messages -------------------------------------------------------- */
 
 static void append(char *list, size_t size, const char *name)
 {
@@ -203,7 +199,8 @@ static int unknown_variant(int family, const char *name, struct nrp_error *err)
 	for (size_t i = 0; families[family].variant[i].name; i++)
 		append(list, sizeof(list), families[family].variant[i].name);
 	return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "see numareplay policies",
-			"%s has no variant '%s' (there are: %s)", families[family].name, name, list);
+			"%s has no variant '%s' (there are: %s)", families[family].name, name,
+			list);
 }
 
 static int unknown_profile(const char *name, struct nrp_error *err)
@@ -216,7 +213,7 @@ static int unknown_profile(const char *name, struct nrp_error *err)
 			"no profile '%s' (there are: %s)", name, list);
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------ */
+/* ---- lanes -------------------------------------------------------------------------- */
 
 static int find_family(const char *name)
 {
@@ -371,8 +368,8 @@ int nrp_lane_set(struct nrp_lane_spec *old_lane, struct nrp_lane_spec *new_lane,
 	param = resolve_param(key, &family);
 	if (!param)
 		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1,
-				"see numareplay policies for all parameters",
-				"no parameter '%s'", key);
+				"see numareplay policies for all parameters", "no parameter '%s'",
+				key);
 	errno = 0;
 	value = strtoull(equals + 1, &end, 10);
 	if (errno || end == equals + 1 || *end || equals[1] == '-' || value < param->min ||

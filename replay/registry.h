@@ -46,8 +46,8 @@ struct nrp_family {
 	const char *name;
 	const char *doc;
 	const char *source; /* kernel functions */
-	bool verified;	    /* verify checks it against the host's own decisions */
-	bool replayed;	    /* replay compares its variants (else: known by name, part of profiles) */
+	bool verified;      /* verify checks it against the host's own decisions */
+	bool replayed; /* replay compares its variants (else: known by name, part of profiles) */
 	struct nrp_variant variant[NRP_MAX_VARIANTS + 1];
 	struct nrp_param param[NRP_MAX_PARAMS + 1];
 };
@@ -64,7 +64,7 @@ const struct nrp_profile *nrp_profile(size_t i);
 /* Parameters that belong to no family: hz. */
 extern const struct nrp_param nrp_global_param[];
 
-#define NRP_HOST_VARIANT (-1)	/* the host's own, as verify finds it */
+#define NRP_HOST_VARIANT (-1) /* the host's own, as verify finds it */
 #define NRP_MAX_SETTINGS 16
 
 struct nrp_setting {
@@ -75,8 +75,8 @@ struct nrp_setting {
 
 /* One side of a comparison, as asked for. */
 struct nrp_lane_spec {
-	char name[128]; /* the text it was made from: "host", "linux-6.12", .. */
-	bool off;	/* NUMA balancing off */
+	char name[128];                  /* the text it was made from: "host", "linux-6.12", .. */
+	bool off;                        /* NUMA balancing off */
 	int8_t variant[NRP_NR_FAMILIES]; /* index, or NRP_HOST_VARIANT */
 	struct nrp_setting set[NRP_MAX_SETTINGS];
 	size_t nr_set;

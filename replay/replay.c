@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 void nrp_replay_clear(struct nrp_replay *replay)
 {
 	for (int i = 0; i < 2; i++)
@@ -14,7 +13,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	nrp_attempts_clear(&replay->attempts);
 }
 
-/* ---- lanes -------------------------------------------------------------------------------------- */
+/* ---- lanes -------------------------------------------------------------------------- */
 
 static bool same_params(const struct nrp_ratelimit_params *a, const struct nrp_ratelimit_params *b)
 {
@@ -39,9 +38,9 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 	if (v[NRP_FAMILY_MIGRATE_FILTER] == NRP_HOST_VARIANT)
 		v[NRP_FAMILY_MIGRATE_FILTER] = (int8_t)r->filter.chosen;
 	if (v[NRP_FAMILY_MIGRATE_RATELIMIT] == NRP_HOST_VARIANT)
-		v[NRP_FAMILY_MIGRATE_RATELIMIT] =
-			r->has_ratelimit_check ? (int8_t)r->ratelimit.chosen
-					       : (int8_t)NRP_RATELIMIT_NONE;
+		v[NRP_FAMILY_MIGRATE_RATELIMIT] = r->has_ratelimit_check
+							  ? (int8_t)r->ratelimit.chosen
+							  : (int8_t)NRP_RATELIMIT_NONE;
 }
 
 static struct nrp_ratelimit_params limiter_params(const struct nrp_replay *r,
@@ -93,16 +92,16 @@ static int run_e0(struct nrp_replay *r, int i, const struct nrp_capture *capture
 	bool host = r->has_ratelimit_check && same_as_host(&r->ratelimit, lane->variant[family]) &&
 		    (params.variant == NRP_RATELIMIT_NONE ||
 		     (capture->facts.has_ratelimit_event &&
-		      (!r->ratelimit.quota_fitted ||
-		       (params.quota >= r->ratelimit.quota &&
-			params.quota <= r->ratelimit.quota_max))));
+		      (!r->ratelimit.quota_fitted || (params.quota >= r->ratelimit.quota &&
+						      params.quota <= r->ratelimit.quota_max))));
 	int ret;
 
 	if (params.variant != NRP_RATELIMIT_NONE && params.interval > NRP_RATELIMIT_MAX_INTERVAL)
-		return nrp_fail(err, NRP_USAGE, -ERANGE, NULL, -1,
-				"choose a shorter one with --set interval=MS",
-				"an interval of %llu ticks is longer than the %d that can be replayed",
-				(unsigned long long)params.interval, NRP_RATELIMIT_MAX_INTERVAL);
+		return nrp_fail(
+			err, NRP_USAGE, -ERANGE, NULL, -1,
+			"choose a shorter one with --set interval=MS",
+			"an interval of %llu ticks is longer than the %d that can be replayed",
+			(unsigned long long)params.interval, NRP_RATELIMIT_MAX_INTERVAL);
 	ret = nrp_ratelimit_lane_run(&lane->e0, &r->attempts, &params, i == 0 || host, err);
 	if (ret < 0)
 		return ret;
@@ -119,8 +118,7 @@ static void settle_observed(struct nrp_replay *r)
 {
 	const struct nrp_ratelimit_lane *old = &r->lane[0].e0;
 
-	if (r->lane[0].observed && old->denied &&
-	    !same_params(&old->params, &r->lane[1].e0.params))
+	if (r->lane[0].observed && old->denied && !same_params(&old->params, &r->lane[1].e0.params))
 		r->lane[1].observed = false;
 }
 
@@ -144,7 +142,7 @@ static void find_identity(struct nrp_replay *r)
 		       r->differs[NRP_FAMILY_MIGRATE_RATELIMIT];
 }
 
-/* ---- what the capture counts -------------------------------------------------------------------- */
+/* ---- what the capture counts -------------------------------------------------------- */
 
 static int count_waits(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
@@ -181,10 +179,11 @@ static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fau
 	o->unplaced_faults += NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid);
 	o->moves += moved;
 	o->moved_pages += moved ? pages : 0;
-	o->open_pages += f->attempt != NRP_ATTEMPT_NONE && NRP_NULL(f, hint_fault, moved) ? pages : 0;
+	o->open_pages +=
+		f->attempt != NRP_ATTEMPT_NONE && NRP_NULL(f, hint_fault, moved) ? pages : 0;
 }
 
-/* ---- worlds --------------------------------------------------------------------------------------- */
+/* ---- worlds ------------------------------------------------------------------------- */
 
 static bool never(void *context, uint64_t time, int nid, uint64_t pages)
 {
@@ -197,10 +196,11 @@ static bool never(void *context, uint64_t time, int nid, uint64_t pages)
 
 /*
  * Central: the lane as it is. High: every page that was ever attempted moves, as without a limiter:
- * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again, so the fewest
- * attempts come where all succeed and passes are rare. Low: nothing unknown succeeds, and passes become
- * rare after the first decision that differs; where the limiter's first window is not known, one
- * such world per start: a fresh window, and spent ones that end after a fifth, two fifths .. of one.
+ * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again,
+ * so the fewest attempts come where all succeed and passes are rare. Low: nothing unknown succeeds,
+ * and passes become rare after the first decision that differs; where the limiter's first window is
+ * not known, one such world per start: a fresh window, and spent ones that end after a fifth, two
+ * fifths .. of one.
  */
 static void configure(struct nrp_replay *r, int i, const struct nrp_capture *capture,
 		      struct nrp_world_config *c, struct nrp_ratelimit_start *starts)
@@ -245,8 +245,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 static const struct nrp_ratelimit_lane *host_lane(const struct nrp_replay *r)
 {
 	for (int i = 0; i < 2; i++)
-		if (r->lane[i].observed &&
-		    r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE)
+		if (r->lane[i].observed && r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE)
 			return &r->lane[i].e0;
 	return NULL;
 }
@@ -298,8 +297,8 @@ static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
 	for (int i = 0; i < 2; i++) {
 		if (r->lane[i].observed)
 			continue;
-		starts[i] = calloc((size_t)r->attempts.nr_nodes * NRP_LOW_WORLDS + 1,
-				   sizeof(**starts));
+		starts[i] =
+			calloc((size_t)r->attempts.nr_nodes * NRP_LOW_WORLDS + 1, sizeof(**starts));
 		if (!starts[i])
 			ret = nrp_fail_nomem(err);
 		else
@@ -329,7 +328,7 @@ static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
 	return ret;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------- */
 
 int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		   const struct nrp_capture *capture, const struct nrp_verify *verify,
@@ -347,8 +346,8 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 			     capture->facts.hz > 0 ? (uint64_t)capture->facts.hz : 0));
 	if (cap.facts.hz <= 0)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
-				"give it with --set hz=N", "the tick rate of capture %s is not known",
-				capture->name);
+				"give it with --set hz=N",
+				"the tick rate of capture %s is not known", capture->name);
 	if (!verify->hint_faults)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
 				"capture with the fault probes",

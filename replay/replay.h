@@ -21,10 +21,11 @@ enum {
 
 struct nrp_replay_lane {
 	struct nrp_lane_spec spec;
-	int8_t variant[NRP_NR_FAMILIES]; /* resolved; NRP_HOST_VARIANT: the host's, not known by name */
+	int8_t variant[NRP_NR_FAMILIES]; /* resolved; NRP_HOST_VARIANT: the host's, not known by
+					    name */
 	bool off;
 	bool observed; /* the host itself ran this lane: what was recorded is what it did */
-	struct nrp_ratelimit_lane e0;	/* every recorded attempt judged where it was */
+	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
 	struct nrp_world_result world[NRP_WORLDS_PER_LANE]; /* unless observed */
 };
 
@@ -33,31 +34,31 @@ struct nrp_replay_observed {
 	uint64_t hint_faults, hint_fault_pages, remote_faults;
 	uint64_t unplaced_faults; /* on an unknown node, or a page's node is not known */
 	uint64_t moves, moved_pages;
-	uint64_t open_pages; /* of attempts whose outcome is not on record */
+	uint64_t open_pages;              /* of attempts whose outcome is not on record */
 	uint64_t attempts, attempt_pages; /* at the limiter's place */
-	uint64_t refused;		  /* by the host's own limiter: known or taken so */
+	uint64_t refused;                 /* by the host's own limiter: known or taken so */
 	uint64_t migration_waits, migration_wait_ns;
 	bool has_migration_waits; /* migration_entry_wait was probed */
 	uint64_t duration_ns;
 };
 
 struct nrp_replay {
-	struct nrp_replay_lane lane[2]; /* old, new */
+	struct nrp_replay_lane lane[2];            /* old, new */
 	struct nrp_verify_check filter, ratelimit; /* the host's own */
 	bool has_ratelimit_check;
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
 	struct nrp_attempts attempts;
-	bool differs[NRP_NR_FAMILIES];	/* the lanes differ in this family */
+	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool off_differs;
 	bool alike[2]; /* the lane's migrate.filter is another variant that decides as the host's */
-	bool identical;		/* neither limiter can refuse anything on this capture */
+	bool identical;               /* neither limiter can refuse anything on this capture */
 	uint64_t max_pages_in_window; /* in I+1 ticks, to one node */
 	uint64_t max_pages_two_windows;
-	uint64_t window_ticks;	/* I+1 */
-	uint64_t quota;		/* the smaller of the limiting lanes' */
-	bool lossy;		/* events were lost */
+	uint64_t window_ticks; /* I+1 */
+	uint64_t quota;        /* the smaller of the limiting lanes' */
+	bool lossy;            /* events were lost */
 	uint64_t hz;
 };
 

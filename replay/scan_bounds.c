@@ -14,8 +14,8 @@
  */
 static uint64_t shortest_period_ms(const struct nrp_host_facts *facts)
 {
-	uint64_t size = facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb
-						: DEFAULT_SCAN_SIZE_MB;
+	uint64_t size =
+		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
 	uint64_t floor_ms = 1000 / (size < 2560 ? 2560 / size : 1);
 
 	return floor_ms ? floor_ms : 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the scanner did, and between which limits it could have done it under other decisions: scan periods
- * adapt to faults and refusals, so passes may have come as rarely as once per longest period, or as
- * densely as once per shortest.
+ * What the scanner did, and between which limits it could have done it under other decisions: scan
+ * periods adapt to faults and refusals, so passes may have come as rarely as once per longest
+ * period, or as densely as once per shortest.
  */
 #ifndef NRP_SCAN_BOUNDS_H
 #define NRP_SCAN_BOUNDS_H
@@ -16,7 +16,7 @@ struct nrp_scan_count {
 struct nrp_scan_bounds {
 	struct nrp_scan_count recorded;
 	struct nrp_scan_count least; /* recorded passes that lie a longest period apart */
-	uint64_t passes_most;	     /* one per shortest period in every address space */
+	uint64_t passes_most;        /* one per shortest period in every address space */
 	uint64_t period_min_ms, period_max_ms;
 };
 

@@ -57,8 +57,9 @@ int nrp_mm_history_add(struct nrp_mm_history *mm, uint64_t start, uint64_t end, 
 		mm->ranges = grown;
 		mm->room = room;
 	}
-	mm->ranges[mm->count++] = (struct nrp_armed_range){ .start = start, .end = end,
-							    .time = time, .kept = mm->kept };
+	mm->ranges[mm->count++] = (struct nrp_armed_range){
+		.start = start, .end = end, .time = time, .kept = mm->kept
+	};
 	return 0;
 }
 

@@ -17,9 +17,9 @@ struct nrp_armed_range {
 struct nrp_mm_history {
 	struct nrp_armed_range *ranges; /* in time order */
 	size_t count, room;
-	bool single_threaded; /* mm_users was 1 at the last pass */
-	uint32_t kept;	      /* of the pass that is running */
-	uint64_t last_kept[NRP_HISTORY_WORLDS]; /* time of the last pass that a world kept */
+	bool single_threaded;                       /* mm_users was 1 at the last pass */
+	uint32_t kept;                              /* of the pass that is running */
+	uint64_t last_kept[NRP_HISTORY_WORLDS];     /* time of the last pass that a world kept */
 	uint64_t differs_since[NRP_HISTORY_WORLDS]; /* first decision that differs, 0: none */
 };
 

@@ -8,11 +8,11 @@
 #include <string.h>
 
 /*
- * Faults are stored by their beginning; an attempt begins a little later. A heap holds those that have begun
- * until no later one can be decided before them.
+ * Faults are stored by their beginning; an attempt begins a little later. A heap holds those that
+ * have begun until no later one can be decided before them.
  */
 struct waiting {
-	uint64_t time; /* of the decision */
+	uint64_t time;    /* of the decision */
 	uint64_t ordinal; /* of the fault in the capture */
 	struct nrp_hint_fault fault;
 };
@@ -22,7 +22,7 @@ struct nrp_replay_stream {
 	struct nrp_scan_pass next_pass, out_pass;
 	struct nrp_scan_range next_range, out_range;
 	bool have_pass, have_range, have_fault; /* next_* and ahead are filled */
-	struct nrp_hint_fault ahead;		/* first fault that is not in the heap */
+	struct nrp_hint_fault ahead;            /* first fault that is not in the heap */
 	struct waiting **heap;
 	size_t count, room;
 	uint64_t pushed;
@@ -74,8 +74,8 @@ static int read_fault(struct nrp_replay_stream *s, struct nrp_error *err)
 	return r < 0 ? r : 0;
 }
 
-int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store, int64_t capture_id,
-		    struct nrp_error *err)
+int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
+			   int64_t capture_id, struct nrp_error *err)
 {
 	struct nrp_replay_stream *s = calloc(1, sizeof(*s));
 	int r;
@@ -195,8 +195,8 @@ static int settle(struct nrp_replay_stream *s, struct nrp_error *err)
 	return 0;
 }
 
-int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_kind *ret_kind, const void **ret_row,
-		    struct nrp_error *err)
+int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_kind *ret_kind,
+			   const void **ret_row, struct nrp_error *err)
 {
 	static const uint64_t never = UINT64_MAX;
 	uint64_t pass, range, fault;

@@ -9,14 +9,14 @@ struct nrp_replay_stream;
 
 enum nrp_replay_stream_kind { NRP_STREAM_PASS, NRP_STREAM_RANGE, NRP_STREAM_FAULT };
 
-int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store, int64_t capture_id,
-		    struct nrp_error *err);
+int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
+			   int64_t capture_id, struct nrp_error *err);
 /*
  * 1: *ret_row is the next record, of *ret_kind, valid until the next call; 0: end; < 0: error.
  * Faults come by decision time (ties: cpu, tid), the order of nrp_attempts_load().
  */
 int nrp_replay_stream_next(struct nrp_replay_stream *stream, enum nrp_replay_stream_kind *ret_kind,
-		    const void **ret_row, struct nrp_error *err);
+			   const void **ret_row, struct nrp_error *err);
 struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *stream);
 
 #endif

@@ -22,7 +22,7 @@ void nrp_verify_note(struct nrp_verify *v, const char *code, const char *fmt, ..
 	v->nr_notes++;
 }
 
-/* ---- one pass over the hint faults ---------------------------------------------------------- */
+/* ---- one pass over the hint faults -------------------------------------------------- */
 
 struct fault_pass {
 	struct nrp_verify *v;
@@ -30,7 +30,7 @@ struct fault_pass {
 	struct nrp_filter_check *filter;
 	struct nrp_trace_counts counts;
 	struct nrp_pages *pages; /* payload: number of faults */
-	struct nrp_pages *mms;	 /* payload: number of faults, page 0 */
+	struct nrp_pages *mms;   /* payload: number of faults, page 0 */
 };
 
 static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
@@ -77,7 +77,7 @@ static int pass_faults(struct fault_pass *p, struct nrp_store *store,
 	return r;
 }
 
-/* ---- scan passes per address space ------------------------------------------------------------ */
+/* ---- scan passes per address space -------------------------------------------------- */
 
 struct mm_scan {
 	uint64_t seen;
@@ -133,7 +133,7 @@ static int count_passes(struct fault_pass *p, struct nrp_store *store,
 	return r;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------- */
 
 static void conclude(struct nrp_verify *v)
 {
@@ -161,24 +161,26 @@ static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 				"mpol_misplaced was not probed: no record of single hint faults "
 				"(capture with the probe set for tier 3)");
 	if (capture->lost_events || capture->loss_gaps)
-		nrp_verify_note(v, "lost_events",
-				"%llu events lost and %lld gaps of unknown size: counts are too low",
-				(unsigned long long)capture->lost_events,
-				(long long)capture->loss_gaps);
+		nrp_verify_note(
+			v, "lost_events",
+			"%llu events lost and %lld gaps of unknown size: counts are too low",
+			(unsigned long long)capture->lost_events, (long long)capture->loss_gaps);
 	if (f->topology_inferred)
 		nrp_verify_note(v, "topology_inferred",
 				"no facts file: the node of each CPU is inferred from the events");
 	if (v->without_last_cpupid)
-		nrp_verify_note(v, "cpupid_not_calibrated",
-				"the place of last_cpupid in page flags is not certain: %llu faults "
-				"without task_numa_fault have none",
-				(unsigned long long)v->without_last_cpupid);
+		nrp_verify_note(
+			v, "cpupid_not_calibrated",
+			"the place of last_cpupid in page flags is not certain: %llu faults "
+			"without task_numa_fault have none",
+			(unsigned long long)v->without_last_cpupid);
 	if (v->unreported_faults)
-		nrp_verify_note(v, "unreported_faults",
-				"%llu faults never reached task_numa_fault (the PTE changed "
-				"meanwhile, or the capture ended); their last_cpupid comes from page "
-				"flags",
-				(unsigned long long)v->unreported_faults);
+		nrp_verify_note(
+			v, "unreported_faults",
+			"%llu faults never reached task_numa_fault (the PTE changed "
+			"meanwhile, or the capture ended); their last_cpupid comes from page "
+			"flags",
+			(unsigned long long)v->unreported_faults);
 	if (v->passes < 2 && v->hint_faults)
 		nrp_verify_note(v, "coverage_below_two_passes",
 				"%.1f full scan passes per address space: page histories are short",
@@ -188,8 +190,7 @@ static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 			nrp_verify_note(v, "races",
 					"%s: %llu answers are races at a window boundary, which "
 					"serial replay cannot order",
-					v->check[i].family,
-					(unsigned long long)v->check[i].races);
+					v->check[i].family, (unsigned long long)v->check[i].races);
 }
 
 static int verify_limiter(struct nrp_verify *v, struct nrp_store *store,

@@ -29,14 +29,14 @@ struct nrp_verify_check {
 	int chosen; /* index into variant[]; the family has evidence iff decisions > 0 */
 	struct nrp_verify_variant variant[8];
 	size_t nr_variants;
-	bool indistinguishable[8]; /* from the chosen one, on this capture */
+	bool indistinguishable[8];                  /* from the chosen one, on this capture */
 	struct nrp_verify_rule rule[NRP_MAX_RULES]; /* of the chosen variant */
 	size_t nr_rules;
-	const char *exclusion; /* what excluded_by counts, NULL: nothing */
-	bool quota_fitted;	   /* migrate.ratelimit: refusals show the quota */
+	const char *exclusion;     /* what excluded_by counts, NULL: nothing */
+	bool quota_fitted;         /* migrate.ratelimit: refusals show the quota */
 	uint64_t quota, quota_max; /* quotas that fit, pages; without a fit the kernel's default */
-	uint64_t interval;     /* migrate.ratelimit: ticks */
-	uint64_t races;	       /* migrate.ratelimit: disagreements that are races at a boundary */
+	uint64_t interval;         /* migrate.ratelimit: ticks */
+	uint64_t races; /* migrate.ratelimit: disagreements that are races at a boundary */
 };
 
 enum nrp_explained { NRP_EXPLAINED_NOT, NRP_WINDOW_EDGES, NRP_LOST_EVENTS, NRP_UNJOINED };
@@ -63,10 +63,10 @@ struct nrp_verify {
 	size_t nr_checks;
 	struct nrp_verify_counter counter[NRP_MAX_COUNTERS];
 	size_t nr_counters;
-	double passes;		/* mean full passes over the address spaces that fault */
+	double passes;          /* mean full passes over the address spaces that fault */
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	uint64_t hint_faults;
-	uint64_t unreported_faults;  /* without task_fault */
+	uint64_t unreported_faults;   /* without task_fault */
 	uint64_t without_last_cpupid; /* neither from task_fault nor from page flags */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
@@ -81,7 +81,8 @@ const char *nrp_explained_name(enum nrp_explained explained);
 
 /* The host part of a filter call that a capture's facts give. */
 struct nrp_filter_host nrp_filter_host_of(const struct nrp_host_facts *facts);
-/* Makes a filter call from a hint fault; false: the filter was not called, or inputs are missing. */
+/* Makes a filter call from a hint fault; false: the filter was not called, or inputs are missing.
+ */
 bool nrp_filter_call_of(struct nrp_filter_call *ret, const struct nrp_host_facts *facts,
 			const struct nrp_hint_fault *fault);
 

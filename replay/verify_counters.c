@@ -81,8 +81,8 @@ static int count_ranges(struct nrp_trace_counts *c, struct nrp_store *store,
 }
 
 /*
- * vmstat is read before the tracer starts and after it ends: it may exceed the trace by 1 % and 64 counts.
- * One armed huge PMD is one count, but adds @unit pages (and 1 to numa_huge_pte_updates).
+ * vmstat is read before the tracer starts and after it ends: it may exceed the trace by 1 % and 64
+ * counts. One armed huge PMD is one count, but adds @unit pages (and 1 to numa_huge_pte_updates).
  */
 static bool at_window_edges(int64_t difference, int64_t trace, int64_t unit, int64_t max_units)
 {
@@ -118,8 +118,7 @@ static void put_counter(struct nrp_verify *v, struct nrp_store *store,
 		nrp_store_counter_delta(store, capture->id, "numa_huge_pte_updates", &huge);
 	if (difference && lost)
 		c->explained = NRP_LOST_EVENTS;
-	else if (at_window_edges(difference, c->trace,
-				 huge ? capture->facts.huge_pages : 1, huge))
+	else if (at_window_edges(difference, c->trace, huge ? capture->facts.huge_pages : 1, huge))
 		c->explained = NRP_WINDOW_EDGES;
 	else if (difference && magnitude(difference) <= capture->unjoined_events)
 		c->explained = NRP_UNJOINED;

@@ -106,8 +106,8 @@ static void count_calls(struct nrp_filter_check *c, const struct nrp_hint_fault 
 		return;
 	for (int v = 0; v < NRP_NR_FILTER_VARIANTS; v++)
 		c->variant[v].excluded_by +=
-			called != nrp_filter_is_called((enum nrp_filter_variant)v, f->src_nid,
-						       f->this_nid);
+			called !=
+			nrp_filter_is_called((enum nrp_filter_variant)v, f->src_nid, f->this_nid);
 }
 
 void nrp_filter_check_fault(struct nrp_filter_check *c, const struct nrp_hint_fault *f)

@@ -20,7 +20,7 @@ int nrp_verify_ratelimit(struct nrp_verify_check *ret, const struct nrp_attempts
 struct nrp_trace_counts {
 	uint64_t hint_faults, local_faults;
 	uint64_t thp_moved_pages, thp_failed_pages; /* by migrate_misplaced_transhuge_page */
-	uint64_t moved_pages; /* by the faults' own flag */
+	uint64_t moved_pages;                       /* by the faults' own flag */
 	bool has_migrations;
 	uint64_t numa_succeeded, all_succeeded, all_failed; /* mm_migrate_pages */
 	uint64_t armed_pages;

@@ -55,9 +55,8 @@ static int run_variant(struct result *res, const struct nrp_attempts *attempts,
 
 	if (r < 0)
 		return r;
-	res->count = (struct nrp_verify_variant){
-		.variant = nrp_ratelimit_variant_name(params->variant)
-	};
+	res->count = (struct nrp_verify_variant){ .variant = nrp_ratelimit_variant_name(
+							  params->variant) };
 	res->rule[RULE_ADMIT] = (struct nrp_verify_rule){ .rule = "admit" };
 	res->rule[RULE_DENY] = (struct nrp_verify_rule){ .rule = "deny" };
 	res->quota = res->quota_max = params->quota;
@@ -149,10 +148,10 @@ int nrp_verify_ratelimit(struct nrp_verify_check *ret, const struct nrp_attempts
 			 const struct nrp_host_facts *facts, struct nrp_error *err)
 {
 	struct nrp_ratelimit_params params = {
-		.quota = nrp_ratelimit_quota((uint64_t)(facts->page_size > 0 ? facts->page_size
-									     : 4096)),
-		.interval = nrp_ratelimit_interval(100, (uint64_t)(facts->hz > 0 ? facts->hz
-										 : 250)),
+		.quota = nrp_ratelimit_quota(
+			(uint64_t)(facts->page_size > 0 ? facts->page_size : 4096)),
+		.interval =
+			nrp_ratelimit_interval(100, (uint64_t)(facts->hz > 0 ? facts->hz : 250)),
 	};
 	struct result res[NRP_NR_RATELIMIT_VARIANTS] = { 0 };
 	int best = facts->has_ratelimit_event ? NRP_RATELIMIT_SPIN : NRP_RATELIMIT_NONE;

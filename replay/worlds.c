@@ -17,14 +17,15 @@ struct place {
 	int16_t nid;
 	bool cpupid_apart; /* last_cpupid differs from the recorded one */
 	uint32_t last_cpupid;
-	uint64_t apart_since; /* single-threaded: when it began to be remote unlike recorded, 0: not */
+	uint64_t
+		apart_since; /* single-threaded: remote here, local on record, since then; 0: not */
 };
 
 /* Page payload. */
 struct page {
 	uint64_t first_time, last_time; /* of its faults; 0: never seen */
-	int16_t nid;	  /* as recorded, after the last fault */
-	int16_t accessor; /* node of the last fault's CPU */
+	int16_t nid;                    /* as recorded, after the last fault */
+	int16_t accessor;               /* node of the last fault's CPU */
 	uint32_t pages;
 	struct place place[]; /* [nr_worlds] */
 };
@@ -45,8 +46,8 @@ struct world {
 	struct nrp_world_config config;
 	struct nrp_world_result result;
 	struct nrp_ratelimit_window *window; /* [nr_nodes] */
-	bool *window_open;		     /* [nr_nodes] */
-	double expected;		     /* accumulates the success rate */
+	bool *window_open;                   /* [nr_nodes] */
+	double expected;                     /* accumulates the success rate */
 };
 
 struct nrp_worlds {
@@ -62,7 +63,7 @@ struct nrp_worlds {
 	struct nrp_worlds_totals totals;
 	uint64_t tried, succeeded; /* recorded attempts that ran, and those that moved the page */
 	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
-	uint64_t tick_time, tick;  /* last pair of time and jiffies */
+	uint64_t tick_time, tick;         /* last pair of time and jiffies */
 	bool have_tick;
 };
 
@@ -144,7 +145,7 @@ int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t p
 	return p->place[world].nid;
 }
 
-/* ---- scans ------------------------------------------------------------------------------------ */
+/* ---- scans -------------------------------------------------------------------------- */
 
 int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 {
@@ -184,19 +185,19 @@ int nrp_worlds_scan_range(struct nrp_worlds *w, const struct nrp_scan_range *ran
 	return mm ? nrp_mm_history_add(mm, range->start, range->end, range->time) : -ENOMEM;
 }
 
-/* ---- one fault --------------------------------------------------------------------------------- */
+/* ---- one fault ---------------------------------------------------------------------- */
 
 /* A fault with what all worlds need of it. */
 struct step {
 	const struct nrp_hint_fault *f;
-	uint64_t time;	  /* of the decision */
-	uint64_t pages;	  /* base pages */
-	int src, this;	  /* nodes */
+	uint64_t time;    /* of the decision */
+	uint64_t pages;   /* base pages */
+	int src, this;    /* nodes */
 	int observed_nid; /* of the page after the fault, as recorded */
-	bool attempted;	  /* the kernel's attempt came to the limiter's place */
+	bool attempted;   /* the kernel's attempt came to the limiter's place */
 	bool refused, moved;
-	bool is_private;  /* single-threaded, private VMA: local pages are not armed */
-	uint32_t kept;	  /* worlds that had the pass that armed this page */
+	bool is_private; /* single-threaded, private VMA: local pages are not armed */
+	uint32_t kept;   /* worlds that had the pass that armed this page */
 	struct task *task;
 	struct nrp_mm_history *mm;
 	struct page *page;
@@ -234,8 +235,8 @@ static bool admit(struct nrp_worlds *w, struct world *world, const struct step *
 			else if (nrp_ratelimit_on_grid(c->limiter.variant))
 				start = nrp_ratelimit_start_at(&c->limiter, 0);
 			world->window_open[nid] = true;
-			world->window[nid] = nrp_ratelimit_first_window(&c->limiter, &start, jiffies,
-									c->grid_origin);
+			world->window[nid] = nrp_ratelimit_first_window(&c->limiter, &start,
+									jiffies, c->grid_origin);
 		}
 		ok = nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages);
 	}
@@ -324,7 +325,8 @@ static bool try_recorded(struct nrp_worlds *w, struct world *world, const struct
 }
 
 /* From here on the address space's scan periods, and so its faults, may be others. */
-static void note_difference(struct nrp_worlds *w, int i, const struct step *s, uint64_t denied_before)
+static void note_difference(struct nrp_worlds *w, int i, const struct step *s,
+			    uint64_t denied_before)
 {
 	bool refuses = w->world[i].result.denied > denied_before;
 	bool host_refuses = s->attempted && s->refused;
@@ -397,8 +399,7 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 	if (s->is_private)
 		count_missing(w, i, place, s->f->addr, s->mm, s->f->time);
 	/* Not armed in this world: local page of a single-threaded process, or a pass left out. */
-	if ((s->is_private && tainted && nid_before == s->this) ||
-	    !(s->kept >> i & 1)) {
+	if ((s->is_private && tainted && nid_before == s->this) || !(s->kept >> i & 1)) {
 		/* The record's page remembers this access, this world's does not. */
 		place->cpupid_apart |= !NRP_NULL(s->f, hint_fault, filter_delay);
 		if (s->moved && !tainted)
@@ -422,11 +423,11 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 }
 
 /* Page-seconds since the page's previous fault. */
-static void account_time(struct nrp_worlds *w, const struct page *p, uint64_t now, int next_accessor)
+static void account_time(struct nrp_worlds *w, const struct page *p, uint64_t now,
+			 int next_accessor)
 {
-	double seconds = now > p->last_time
-				 ? (double)(now - p->last_time) * 1e-9 * (double)p->pages
-				 : 0;
+	double seconds =
+		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
 
 	w->totals.page_seconds += seconds;
 	w->totals.observed_remote_previous += p->nid != p->accessor ? seconds : 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Worlds: where every page would be under another policy, fed with the recorded faults (spec migrate.md 6).
- * Location feedback (E1): a page that a world did not move stays remote, and its later
- * recorded faults try again. Taint: the world's location differs from the recorded one. Missing faults (E2):
- * a remote page of a single-threaded process would have been armed again once per scan pass.
+ * Worlds: where every page would be under another policy, fed with the recorded faults (spec
+ * migrate.md 6). Location feedback (E1): a page that a world did not move stays remote, and its
+ * later recorded faults try again. Taint: the world's location differs from the recorded one.
+ * Missing faults (E2): a remote page of a single-threaded process would have been armed again once
+ * per scan pass.
  *
  * All worlds of a replay advance together over one pass of the records.
  */
@@ -17,7 +18,8 @@
 
 #define NRP_MAX_WORLDS 20
 
-/* What happens where the record cannot say: an admitted attempt that never ran, an undecided filter. */
+/* What happens where the record cannot say: an admitted attempt that never ran, an undecided
+ * filter. */
 enum nrp_unknown { NRP_UNKNOWN_FAILS, NRP_UNKNOWN_EXPECTED, NRP_UNKNOWN_SUCCEEDS };
 
 /* Decides an attempt of @pages base pages to @nid at @time; for tests and special lanes. */
@@ -25,14 +27,15 @@ typedef bool (*nrp_admit_fn)(void *context, uint64_t time, int nid, uint64_t pag
 
 struct nrp_world_config {
 	struct nrp_ratelimit_params limiter;
-	/* Start of the first window per node; nodes from nr_starts on: a fresh one at the first attempt. */
+	/* Start of the first window per node; nodes from nr_starts on: a fresh one at the first
+	 * attempt. */
 	const struct nrp_ratelimit_start *start;
 	int nr_starts;
-	int nr_nodes; /* of the host */
+	int nr_nodes;         /* of the host */
 	uint64_t grid_origin; /* tick of the capture's first attempt */
 	nrp_admit_fn admit;   /* instead of the limiter, if given */
 	void *context;
-	bool filter_passes;   /* instead of the filter: always yes (tests) */
+	bool filter_passes; /* instead of the filter: always yes (tests) */
 	enum nrp_unknown unknown;
 	/*
 	 * Once a decision in an address space differs from the recorded one, its scans may come as
@@ -43,23 +46,24 @@ struct nrp_world_config {
 
 struct nrp_world_result {
 	uint64_t hint_faults, hint_fault_pages;
-	uint64_t remote_faults;	       /* hint faults whose page is on another node in this world */
-	uint64_t extra_faults_max;     /* missing faults: at most so many more, all remote */
+	uint64_t remote_faults;    /* hint faults whose page is on another node in this world */
+	uint64_t extra_faults_max; /* missing faults: at most so many more, all remote */
 	uint64_t attempts, admitted, denied; /* at the limiter's place */
 	uint64_t attempt_pages;
 	uint64_t moves, moved_pages;
-	uint64_t suppressed; /* recorded moves of pages that this world left where they were */
-	uint64_t added;	     /* moves that the record does not have */
+	uint64_t suppressed;     /* recorded moves of pages that this world left where they were */
+	uint64_t added;          /* moves that the record does not have */
 	uint64_t model_attempts; /* attempts that the record does not have */
-	uint64_t undecided_filters; /* of those: the filter's inputs are unknown */
-	double remote_seconds_previous; /* page-seconds remote, accessor held from the previous fault */
-	double remote_seconds_next;	/* accessor taken from the next fault */
-	double tainted_seconds;		/* page-seconds at another place than recorded */
+	uint64_t undecided_filters;     /* of those: the filter's inputs are unknown */
+	double remote_seconds_previous; /* page-seconds remote, accessor held from the previous
+					   fault */
+	double remote_seconds_next;     /* accessor taken from the next fault */
+	double tainted_seconds;         /* page-seconds at another place than recorded */
 };
 
 struct nrp_worlds_totals {
 	uint64_t tracked_faults, untracked_faults; /* without mm, source or accessing node */
-	uint64_t external_moves; /* pages that moved without a recorded fault */
+	uint64_t external_moves;                   /* pages that moved without a recorded fault */
 	uint64_t observed_moves, observed_moved_pages, observed_remote_faults;
 	double page_seconds; /* sum over pages of first to last sight */
 	double observed_remote_previous, observed_remote_next; /* page-seconds, as recorded */
@@ -68,8 +72,8 @@ struct nrp_worlds_totals {
 struct nrp_worlds;
 
 /*
- * @facts give page size, HZ, topology; @filter is the host's own migrate.filter variant, which decides attempts
- * that the record does not have. @period_max_ms bounds thinning.
+ * @facts give page size, HZ, topology; @filter is the host's own migrate.filter variant, which
+ * decides attempts that the record does not have. @period_max_ms bounds thinning.
  */
 int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 		   enum nrp_filter_variant filter, uint64_t period_max_ms,
@@ -80,8 +84,8 @@ struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *worlds);
 int nrp_worlds_scan_pass(struct nrp_worlds *worlds, const struct nrp_scan_pass *pass);
 int nrp_worlds_scan_range(struct nrp_worlds *worlds, const struct nrp_scan_range *range);
 /*
- * @refused: the host's own limiter refused (or is taken to have refused) this fault's attempt, so that its
- * outcome without refusal is unknown.
+ * @refused: the host's own limiter refused (or is taken to have refused) this fault's attempt, so
+ * that its outcome without refusal is unknown.
  */
 int nrp_worlds_fault(struct nrp_worlds *worlds, const struct nrp_hint_fault *fault, bool refused);
 /* Ends at @end_time: the last fault's state holds until there. */

@@ -45,7 +45,7 @@
 
 enum nrp_block_encoding { NRP_ENC_NULLS, NRP_ENC_FRAME, NRP_ENC_DELTA, NRP_ENC_DICT };
 
-/* ---- collecting ----------------------------------------------------------------------------- */
+/* ---- collecting --------------------------------------------------------------------- */
 
 /*
  * The rows of a block to be, column by column. Rows are wide and a block has many: taken apart
@@ -88,7 +88,7 @@ const void *nrp_column_sort(const void *values, size_t size, const uint32_t *ord
 void nrp_columns_bitmaps(const struct nrp_columns *columns, const uint32_t *order,
 			 uint64_t *bitmaps);
 
-/* ---- encoding ------------------------------------------------------------------------------- */
+/* ---- encoding ----------------------------------------------------------------------- */
 
 /* The encoded block and what the block table says about it; valid until the next call. */
 struct nrp_block_image {
@@ -109,7 +109,7 @@ int nrp_block_encode(struct nrp_encoder *encoder, enum nrp_record_kind kind,
 		     const struct nrp_columns *columns, const uint32_t *order,
 		     struct nrp_block_image *ret);
 
-/* ---- decoding ------------------------------------------------------------------------------- */
+/* ---- decoding ----------------------------------------------------------------------- */
 
 struct nrp_block;
 

@@ -25,7 +25,7 @@ struct column {
 	uint16_t plane_streams[8];
 	int32_t null_stream; /* -1: no NULLs */
 	int32_t dict_stream; /* -1: none */
-	bool constant; /* the same value in all rows */
+	bool constant;       /* the same value in all rows */
 	uint64_t base;
 	uint64_t previous; /* DELTA: value of the row before */
 	const uint8_t *planes[8];
@@ -80,7 +80,7 @@ uint32_t nrp_block_rows(const struct nrp_block *block)
 	return block->rows;
 }
 
-/* ---- taking it apart ------------------------------------------------------------------------ */
+/* ---- taking it apart ---------------------------------------------------------------- */
 
 static int damaged(const char **ret_why, const char *why)
 {
@@ -244,7 +244,7 @@ static int read_columns(struct nrp_block *block, struct reader *table, uint32_t 
 	return 0;
 }
 
-/* ---- decompressing -------------------------------------------------------------------------- */
+/* ---- decompressing ------------------------------------------------------------------ */
 
 /* Plans the place of a stream that a wanted column needs. */
 static void want(struct nrp_block *block, int32_t stream)
@@ -356,7 +356,7 @@ int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const voi
 	return r;
 }
 
-/* ---- decoding ------------------------------------------------------------------------------- */
+/* ---- decoding ----------------------------------------------------------------------- */
 
 static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
 {
@@ -421,11 +421,11 @@ static void store_column(const struct column *c, uint32_t n, const uint64_t *val
 {
 	uint8_t *p = rows + c->desc->offset;
 
-#define STORE(type) \
-	for (uint32_t i = 0; i < n; i++, p += row_size) { \
-		type v = (type)values[i]; \
-		memcpy(p, &v, sizeof(v)); \
-	} \
+#define STORE(type)                                                                                \
+	for (uint32_t i = 0; i < n; i++, p += row_size) {                                          \
+		type v = (type)values[i];                                                          \
+		memcpy(p, &v, sizeof(v));                                                          \
+	}                                                                                          \
 	break
 	switch (c->desc->type) {
 	case NRP_T_u8:

@@ -33,12 +33,12 @@ struct encoder_column {
 
 struct nrp_encoder {
 	ZSTD_CCtx *zstd;
-	void *sorted;	    /* a column in the order asked for */
-	uint64_t *values;   /* a column widened */
-	uint64_t *deltas;   /* its zigzag differences */
-	uint8_t *index;	    /* its dictionary indices */
-	uint64_t *bitmaps;  /* NULL bitmaps: NRP_BLOCK_ROWS / 64 words for each column */
-	uint8_t *pool; /* the distinct streams, uncompressed */
+	void *sorted;      /* a column in the order asked for */
+	uint64_t *values;  /* a column widened */
+	uint64_t *deltas;  /* its zigzag differences */
+	uint8_t *index;    /* its dictionary indices */
+	uint64_t *bitmaps; /* NULL bitmaps: NRP_BLOCK_ROWS / 64 words for each column */
+	uint8_t *pool;     /* the distinct streams, uncompressed */
 	size_t pool_size, pool_room;
 	uint8_t *out;
 	size_t out_room;
@@ -91,7 +91,7 @@ struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *e)
 	return NULL;
 }
 
-/* ---- streams -------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------ */
 
 static int grow(uint8_t **buffer, size_t *room, size_t need)
 {
@@ -167,7 +167,7 @@ static int add_planes(struct nrp_encoder *e, struct encoder_column *column, cons
 	return 0;
 }
 
-/* ---- choosing an encoding ------------------------------------------------------------------- */
+/* ---- choosing an encoding ----------------------------------------------------------- */
 
 static uint8_t planes_of(uint64_t value)
 {
@@ -314,7 +314,7 @@ static int encode_wide(struct nrp_encoder *e, struct encoder_column *column, con
 	return add_planes(e, column, e->deltas, rows, 0);
 }
 
-/* ---- columns -------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------------------ */
 
 static int add_bitmap(struct nrp_encoder *e, struct encoder_column *column, const uint64_t *nulls,
 		      uint32_t rows)
@@ -375,7 +375,7 @@ static int encode_column(struct nrp_encoder *e, const struct nrp_columns *column
 	return encode_wide(e, column, e->values, rows);
 }
 
-/* ---- the image ------------------------------------------------------------------------------ */
+/* ---- the image ---------------------------------------------------------------------- */
 
 static uint8_t *put_columns(const struct nrp_encoder *e, const struct nrp_kind *desc, uint8_t *p)
 {

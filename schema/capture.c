@@ -10,9 +10,9 @@
 
 /* How a member of struct nrp_capture is stored. */
 enum field_type {
-	FIELD_TEXT,	/* char[]; NOT NULL */
+	FIELD_TEXT,     /* char[]; NOT NULL */
 	FIELD_TEXT_OPT, /* char[]; "" is NULL */
-	FIELD_HASH,	/* uint8_t[32]; all zero is NULL */
+	FIELD_HASH,     /* uint8_t[32]; all zero is NULL */
 	FIELD_U64,
 	FIELD_I64,
 	FIELD_I64_OPT, /* -1 is NULL */
@@ -27,9 +27,11 @@ struct field {
 	size_t size;
 };
 
-#define MEMBER(type, column, member) \
-	{ #column, type, offsetof(struct nrp_capture, member), \
-	  sizeof(((struct nrp_capture *)0)->member) }
+#define MEMBER(type, column, member)                                                               \
+	{                                                                                          \
+#column, type, offsetof(struct nrp_capture, member),                               \
+			sizeof(((struct nrp_capture *)0)->member)                                  \
+	}
 #define FACT(type, name) MEMBER(type, name, facts.name)
 
 static const struct field fields[] = {
@@ -72,8 +74,8 @@ static const struct field fields[] = {
 enum capture_statement { CAPTURE_INSERT, CAPTURE_UPDATE, CAPTURE_SELECT };
 
 /* The statement over all fields, so that no list of columns has to be kept in step by hand. */
-static int prepare_capture(struct nrp_store *store, enum capture_statement what,
-			   sqlite3_stmt **ret, struct nrp_error *err)
+static int prepare_capture(struct nrp_store *store, enum capture_statement what, sqlite3_stmt **ret,
+			   struct nrp_error *err)
 {
 	sqlite3_str *sql = sqlite3_str_new(store->db);
 	char *text;
@@ -191,7 +193,7 @@ static int finish(struct nrp_store *store, sqlite3_stmt *stmt, const char *doing
 	return r;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------ */
 
 /* One row per CPU and node: the arrays of the host facts. */
 static int put_topology(struct nrp_store *store, const struct nrp_capture *capture,
@@ -358,7 +360,7 @@ void nrp_capture_clear(struct nrp_capture *capture)
 	memset(capture, 0, offsetof(struct nrp_capture, facts));
 }
 
-/* ---- loading -------------------------------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------------------ */
 
 static int alloc_topology(struct nrp_host_facts *facts)
 {
@@ -442,7 +444,8 @@ static int check_limits(struct nrp_store *store, const struct nrp_capture *captu
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		bool unknown = limits[i].value == -1 && i > 2;
 
-		if (unknown || (limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
+		if (unknown ||
+		    (limits[i].value >= limits[i].min && limits[i].value <= limits[i].max))
 			continue;
 		return nrp_fail(err, NRP_INPUT, -EBADMSG, store->path, -1,
 				"import the trace again with --force",

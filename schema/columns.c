@@ -33,46 +33,46 @@ size_t nrp_type_size(enum nrp_column_type type)
  * and those slots get the value before, or after @first rows without any, the first one after.
  * Signs do not matter here.
  */
-#define DEFINE_COLUMN(type) \
-	static void copy_##type(type *to, const uint8_t *from, size_t row_size, uint32_t n) \
-	{ \
-		for (uint32_t i = 0; i < n; i++) \
-			memcpy(&to[i], from + i * row_size, sizeof(type)); \
-	} \
-	static void fill_##type(type *values, uint32_t first, const uint8_t *from, \
-				size_t row_size, uint32_t n, const uint64_t *nulls, \
-				uint32_t column, bool started) \
-	{ \
-		type *to = values + first, v = 0; \
-		uint32_t i = 0; \
-\
-		if (started && first) { \
-			v = to[-1]; \
-		} else { \
-			while (i < n && (nulls[i] >> column & 1)) \
-				i++; \
-			if (i < n) \
-				memcpy(&v, from + i * row_size, sizeof(type)); \
-			for (uint32_t k = 0; k < first; k++) \
-				values[k] = v; \
-		} \
-		for (i = 0; i < n; i++) { \
-			if (!(nulls[i] >> column & 1)) \
-				memcpy(&v, from + i * row_size, sizeof(type)); \
-			to[i] = v; \
-		} \
+#define DEFINE_COLUMN(type)                                                                        \
+	static void copy_##type(type *to, const uint8_t *from, size_t row_size, uint32_t n)        \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			memcpy(&to[i], from + i * row_size, sizeof(type));                         \
+	}                                                                                          \
+	static void fill_##type(type *values, uint32_t first, const uint8_t *from,                 \
+				size_t row_size, uint32_t n, const uint64_t *nulls,                \
+				uint32_t column, bool started)                                     \
+	{                                                                                          \
+		type *to = values + first, v = 0;                                                  \
+		uint32_t i = 0;                                                                    \
+                                                                                                   \
+		if (started && first) {                                                            \
+			v = to[-1];                                                                \
+		} else {                                                                           \
+			while (i < n && (nulls[i] >> column & 1))                                  \
+				i++;                                                               \
+			if (i < n)                                                                 \
+				memcpy(&v, from + i * row_size, sizeof(type));                     \
+			for (uint32_t k = 0; k < first; k++)                                       \
+				values[k] = v;                                                     \
+		}                                                                                  \
+		for (i = 0; i < n; i++) {                                                          \
+			if (!(nulls[i] >> column & 1))                                             \
+				memcpy(&v, from + i * row_size, sizeof(type));                     \
+			to[i] = v;                                                                 \
+		}                                                                                  \
 	}
 DEFINE_COLUMN(uint8_t)
 DEFINE_COLUMN(uint16_t)
 DEFINE_COLUMN(uint32_t)
 DEFINE_COLUMN(uint64_t)
 
-#define CALL(type) \
-	do { \
-		if (any_null || !started) \
-			fill_##type(values, first, from, row_size, n, nulls, column, started); \
-		else \
-			copy_##type((type *)values + first, from, row_size, n); \
+#define CALL(type)                                                                                 \
+	do {                                                                                       \
+		if (any_null || !started)                                                          \
+			fill_##type(values, first, from, row_size, n, nulls, column, started);     \
+		else                                                                               \
+			copy_##type((type *)values + first, from, row_size, n);                    \
 	} while (0)
 
 static void add_column(void *values, size_t size, uint32_t first, const uint8_t *from,
@@ -165,29 +165,29 @@ void nrp_columns_clear(struct nrp_columns *columns)
 	nrp_columns_reset(columns);
 }
 
-/* ---- one column ----------------------------------------------------------------------------- */
+/* ---- one column --------------------------------------------------------------------- */
 
-#define DEFINE_TYPE(name, type, wide) \
-	static void range_##name(const type *v, uint32_t n, uint64_t *ret_min, uint64_t *ret_max) \
-	{ \
-		type min = v[0], max = v[0]; \
-\
-		for (uint32_t i = 1; i < n; i++) { \
-			min = v[i] < min ? v[i] : min; \
-			max = v[i] > max ? v[i] : max; \
-		} \
-		*ret_min = (uint64_t)(wide)min; \
-		*ret_max = (uint64_t)(wide)max; \
-	} \
-	static void widen_##name(const type *v, uint32_t n, uint64_t *to) \
-	{ \
-		for (uint32_t i = 0; i < n; i++) \
-			to[i] = (uint64_t)(wide)v[i]; \
-	} \
-	static void narrow_##name(const type *v, uint32_t n, uint8_t base, uint8_t *to) \
-	{ \
-		for (uint32_t i = 0; i < n; i++) \
-			to[i] = (uint8_t)((uint8_t)v[i] - base); \
+#define DEFINE_TYPE(name, type, wide)                                                              \
+	static void range_##name(const type *v, uint32_t n, uint64_t *ret_min, uint64_t *ret_max)  \
+	{                                                                                          \
+		type min = v[0], max = v[0];                                                       \
+                                                                                                   \
+		for (uint32_t i = 1; i < n; i++) {                                                 \
+			min = v[i] < min ? v[i] : min;                                             \
+			max = v[i] > max ? v[i] : max;                                             \
+		}                                                                                  \
+		*ret_min = (uint64_t)(wide)min;                                                    \
+		*ret_max = (uint64_t)(wide)max;                                                    \
+	}                                                                                          \
+	static void widen_##name(const type *v, uint32_t n, uint64_t *to)                          \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			to[i] = (uint64_t)(wide)v[i];                                              \
+	}                                                                                          \
+	static void narrow_##name(const type *v, uint32_t n, uint8_t base, uint8_t *to)            \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			to[i] = (uint8_t)((uint8_t)v[i] - base);                                   \
 	}
 DEFINE_TYPE(u8, uint8_t, uint64_t)
 DEFINE_TYPE(u16, uint16_t, uint64_t)
@@ -199,18 +199,34 @@ DEFINE_TYPE(i32, int32_t, int64_t)
 DEFINE_TYPE(i64, int64_t, int64_t)
 
 /* Calls one of the above for a column's type. */
-#define FOR_TYPE(type, function, ...) \
-	do { \
-		switch (type) { \
-		case NRP_T_u8: function##_u8(__VA_ARGS__); break; \
-		case NRP_T_u16: function##_u16(__VA_ARGS__); break; \
-		case NRP_T_u32: function##_u32(__VA_ARGS__); break; \
-		case NRP_T_u64: function##_u64(__VA_ARGS__); break; \
-		case NRP_T_i8: function##_i8(__VA_ARGS__); break; \
-		case NRP_T_i16: function##_i16(__VA_ARGS__); break; \
-		case NRP_T_i32: function##_i32(__VA_ARGS__); break; \
-		case NRP_T_i64: function##_i64(__VA_ARGS__); break; \
-		} \
+#define FOR_TYPE(type, function, ...)                                                              \
+	do {                                                                                       \
+		switch (type) {                                                                    \
+		case NRP_T_u8:                                                                     \
+			function##_u8(__VA_ARGS__);                                                \
+			break;                                                                     \
+		case NRP_T_u16:                                                                    \
+			function##_u16(__VA_ARGS__);                                               \
+			break;                                                                     \
+		case NRP_T_u32:                                                                    \
+			function##_u32(__VA_ARGS__);                                               \
+			break;                                                                     \
+		case NRP_T_u64:                                                                    \
+			function##_u64(__VA_ARGS__);                                               \
+			break;                                                                     \
+		case NRP_T_i8:                                                                     \
+			function##_i8(__VA_ARGS__);                                                \
+			break;                                                                     \
+		case NRP_T_i16:                                                                    \
+			function##_i16(__VA_ARGS__);                                               \
+			break;                                                                     \
+		case NRP_T_i32:                                                                    \
+			function##_i32(__VA_ARGS__);                                               \
+			break;                                                                     \
+		case NRP_T_i64:                                                                    \
+			function##_i64(__VA_ARGS__);                                               \
+			break;                                                                     \
+		}                                                                                  \
 	} while (0)
 
 void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t rows,
@@ -231,18 +247,18 @@ void nrp_column_narrow(enum nrp_column_type type, const void *values, uint32_t r
 }
 
 /* With a NULL bitmap, NULL slots repeat the value before them in the new order. */
-#define DEFINE_SORT(type) \
-	static void sort_##type(const type *v, const uint32_t *order, const uint64_t *nulls, \
-				uint32_t n, type *to) \
-	{ \
-		type last = v[order[0]]; \
-\
-		for (uint32_t i = 0; !nulls && i < n; i++) \
-			to[i] = v[order[i]]; \
-		for (uint32_t i = 0; nulls && i < n; i++) { \
-			last = nulls[i / 64] >> (i % 64) & 1 ? last : v[order[i]]; \
-			to[i] = last; \
-		} \
+#define DEFINE_SORT(type)                                                                          \
+	static void sort_##type(const type *v, const uint32_t *order, const uint64_t *nulls,       \
+				uint32_t n, type *to)                                              \
+	{                                                                                          \
+		type last = v[order[0]];                                                           \
+                                                                                                   \
+		for (uint32_t i = 0; !nulls && i < n; i++)                                         \
+			to[i] = v[order[i]];                                                       \
+		for (uint32_t i = 0; nulls && i < n; i++) {                                        \
+			last = nulls[i / 64] >> (i % 64) & 1 ? last : v[order[i]];                 \
+			to[i] = last;                                                              \
+		}                                                                                  \
 	}
 DEFINE_SORT(uint8_t)
 DEFINE_SORT(uint16_t)

@@ -46,8 +46,8 @@ struct nrp_cursor {
 	size_t nr_open;
 	struct source **idle; /* finished ones, whose buffers are used again */
 	size_t nr_idle;
-	size_t room;	   /* of heap and idle */
-	uint32_t run;	   /* rows of heap[0] that come before any other block's next row */
+	size_t room;       /* of heap and idle */
+	uint32_t run;      /* rows of heap[0] that come before any other block's next row */
 	uint32_t run_done; /* of these, handed out */
 	const uint8_t *row;
 	bool failed;
@@ -75,7 +75,7 @@ static int fail_block(struct nrp_cursor *cursor, int64_t id, int code, const cha
 			why);
 }
 
-/* ---- the list of blocks --------------------------------------------------------------------- */
+/* ---- the list of blocks ------------------------------------------------------------- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -119,7 +119,8 @@ static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id, int64_t lo
 
 	r = nrp_db_prepare(cursor->db, cursor->path,
 			   "SELECT id, time_min, time_max, rows FROM block "
-			   "WHERE capture_id = ? AND kind = ?", &stmt, err);
+			   "WHERE capture_id = ? AND kind = ?",
+			   &stmt, err);
 	if (r < 0)
 		return r;
 	sqlite3_bind_int64(stmt, 1, capture_id);
@@ -149,7 +150,7 @@ static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id, int64_t lo
 	return r;
 }
 
-/* ---- open blocks ---------------------------------------------------------------------------- */
+/* ---- open blocks -------------------------------------------------------------------- */
 
 static struct source *free_source(struct source *source)
 {
@@ -279,7 +280,7 @@ static int read_batch(struct nrp_cursor *cursor, struct source *source, struct n
 	return 0;
 }
 
-/* ---- the heap ------------------------------------------------------------------------------- */
+/* ---- the heap ----------------------------------------------------------------------- */
 
 static void sift_down(struct nrp_cursor *cursor)
 {
@@ -428,7 +429,7 @@ static int next_run(struct nrp_cursor *cursor, struct nrp_error *err)
 	return 1;
 }
 
-/* ---- interface ------------------------------------------------------------------------------ */
+/* ---- interface ---------------------------------------------------------------------- */
 
 int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path,
 			  int64_t capture_id, enum nrp_record_kind kind, uint64_t columns,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Looks a name up; 1: found, 0: absent. */
-static int find_name(struct nrp_store *store, int64_t capture_id, const char *text,
-		     int64_t *ret_id, struct nrp_error *err)
+static int find_name(struct nrp_store *store, int64_t capture_id, const char *text, int64_t *ret_id,
+		     struct nrp_error *err)
 {
 	sqlite3_stmt *stmt = store->name_find;
 	int step, r;
@@ -25,8 +25,8 @@ static int find_name(struct nrp_store *store, int64_t capture_id, const char *te
 	return r;
 }
 
-static int add_name(struct nrp_store *store, int64_t capture_id, const char *text,
-		    int64_t *ret_id, struct nrp_error *err)
+static int add_name(struct nrp_store *store, int64_t capture_id, const char *text, int64_t *ret_id,
+		    struct nrp_error *err)
 {
 	sqlite3_stmt *stmt = store->name_add;
 	int r = 0;
@@ -99,7 +99,8 @@ int nrp_store_counter_delta(struct nrp_store *store, int64_t capture_id, const c
 		return -ENOENT;
 	r = nrp_db_prepare(store->db, store->path,
 			   "SELECT value FROM counter WHERE capture_id = ? AND name = ? "
-			   "ORDER BY snapshot", &stmt, NULL);
+			   "ORDER BY snapshot",
+			   &stmt, NULL);
 	if (r < 0)
 		return r;
 	sqlite3_bind_int64(stmt, 1, capture_id);
@@ -177,7 +178,8 @@ int nrp_store_count(struct nrp_store *store, int64_t capture_id, enum nrp_record
 	}
 	r = nrp_db_prepare(store->db, store->path,
 			   "SELECT coalesce(sum(rows), 0) FROM block "
-			   "WHERE capture_id = ? AND kind = ?", &stmt, err);
+			   "WHERE capture_id = ? AND kind = ?",
+			   &stmt, err);
 	if (r < 0)
 		return r;
 	sqlite3_bind_int64(stmt, 1, capture_id);

@@ -15,7 +15,7 @@ struct nrp_store {
 	char *path; /* as the user gave it */
 	enum nrp_store_mode mode;
 	bool needs_schema; /* the file is empty: the first transaction writes the schema */
-	bool created;	   /* by this store; removed on close unless something was committed */
+	bool created;      /* by this store; removed on close unless something was committed */
 	bool committed;
 	dev_t dev; /* identity of the created file */
 	ino_t ino;
@@ -61,7 +61,7 @@ static inline uint64_t nrp_from_sql(int64_t value)
 	return (uint64_t)value;
 }
 
-/* ---- cursors on a bare connection (vtab.c, the loadable extension) -------------------------- */
+/* ---- cursors on a bare connection (vtab.c, the loadable extension) ------------------ */
 
 /*
  * As nrp_cursor_open(), for blocks that hold times in [@lo, @hi] as SQL compares them (signed);

@@ -144,9 +144,9 @@ static int check_header(const struct nrp_store *store, sqlite3_file *file, int64
 static int check_tables(sqlite3 *db, const char *path, struct nrp_error *err)
 {
 	static const char *const tables[] = {
-		"capture",	"host_node",	 "host_cpu", "host_setting", "name",
-		"counter",	"block",	 "replay",   "lane_metric",  "decision",
-		"note",		"fidelity",	 "fidelity_rule",
+		"capture", "host_node", "host_cpu",      "host_setting", "name",
+		"counter", "block",     "replay",        "lane_metric",  "decision",
+		"note",    "fidelity",  "fidelity_rule",
 	};
 	sqlite3_stmt *stmt = NULL;
 	int r = nrp_db_prepare(db, path,

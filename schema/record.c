@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 /* The field lists do not carry the kind's name, so each expansion names the struct it is in. */
-#define FIELD(type_, name_, unit_, null_, source_) \
-	{ \
-		.name = #name_, \
-		.type = NRP_T_##type_, \
-		.offset = offsetof(ROW, name_), \
-		.unit = unit_, \
-		.null = null_, \
-		.source = source_, \
+#define FIELD(type_, name_, unit_, null_, source_)                                                 \
+	{                                                                                          \
+		.name = #name_,                                                                    \
+		.type = NRP_T_##type_,                                                             \
+		.offset = offsetof(ROW, name_),                                                    \
+		.unit = unit_,                                                                     \
+		.null = null_,                                                                     \
+		.source = source_,                                                                 \
 	},
 
 #define ROW struct nrp_hint_fault
@@ -75,65 +75,85 @@ static const struct nrp_column loss_columns[] = { NRP_LOSS_FIELDS(FIELD) };
  * Columns that block minima and maxima come from: the tgid and up to three node ids. The order is
  * that of NRP_RECORD_KINDS, so that each macro below is picked up by name.
  */
-#define NO_NID { -1, -1, -1 }
-#define TGID_hint_fault	     NRP_COL(hint_fault, tgid)
-#define TGID_group_weight    -1
-#define TGID_scan_pass	     NRP_COL(scan_pass, tgid)
-#define TGID_scan_range	     -1
-#define TGID_scan_skip	     -1
-#define TGID_migration	     -1
+#define NO_NID                                                                                     \
+	{                                                                                          \
+		-1, -1, -1                                                                         \
+	}
+#define TGID_hint_fault NRP_COL(hint_fault, tgid)
+#define TGID_group_weight -1
+#define TGID_scan_pass NRP_COL(scan_pass, tgid)
+#define TGID_scan_range -1
+#define TGID_scan_skip -1
+#define TGID_migration -1
 #define TGID_migration_entry -1
-#define TGID_ratelimit	     -1
-#define TGID_migration_wait  -1
-#define TGID_task_move	     NRP_COL(task_move, tgid)
-#define TGID_preferred	     -1
-#define TGID_task_life	     -1
-#define TGID_lock	     -1
-#define TGID_munmap	     -1
-#define TGID_mm_call	     -1
-#define TGID_page_fault	     -1
-#define TGID_hugetlb	     -1
-#define TGID_loss	     -1
+#define TGID_ratelimit -1
+#define TGID_migration_wait -1
+#define TGID_task_move NRP_COL(task_move, tgid)
+#define TGID_preferred -1
+#define TGID_task_life -1
+#define TGID_lock -1
+#define TGID_munmap -1
+#define TGID_mm_call -1
+#define TGID_page_fault -1
+#define TGID_hugetlb -1
+#define TGID_loss -1
 
-#define NID_hint_fault \
-	{ NRP_COL(hint_fault, src_nid), NRP_COL(hint_fault, this_nid), \
-	  NRP_COL(hint_fault, target_nid) }
-#define NID_group_weight    { NRP_COL(group_weight, nid), -1, -1 }
-#define NID_scan_pass	    { NRP_COL(scan_pass, preferred_nid), -1, -1 }
-#define NID_scan_range	    NO_NID
-#define NID_scan_skip	    NO_NID
-#define NID_migration	    NO_NID
+#define NID_hint_fault                                                                             \
+	{                                                                                          \
+		NRP_COL(hint_fault, src_nid), NRP_COL(hint_fault, this_nid),                       \
+			NRP_COL(hint_fault, target_nid)                                            \
+	}
+#define NID_group_weight                                                                           \
+	{                                                                                          \
+		NRP_COL(group_weight, nid), -1, -1                                                 \
+	}
+#define NID_scan_pass                                                                              \
+	{                                                                                          \
+		NRP_COL(scan_pass, preferred_nid), -1, -1                                          \
+	}
+#define NID_scan_range NO_NID
+#define NID_scan_skip NO_NID
+#define NID_migration NO_NID
 #define NID_migration_entry NO_NID
-#define NID_ratelimit	    { NRP_COL(ratelimit, dst_nid), -1, -1 }
-#define NID_migration_wait  NO_NID
-#define NID_task_move	    { NRP_COL(task_move, src_nid), NRP_COL(task_move, dst_nid), -1 }
-#define NID_preferred	    { NRP_COL(preferred, nid), -1, -1 }
-#define NID_task_life	    NO_NID
-#define NID_lock	    NO_NID
-#define NID_munmap	    NO_NID
-#define NID_mm_call	    NO_NID
-#define NID_page_fault	    NO_NID
-#define NID_hugetlb	    NO_NID
-#define NID_loss	    NO_NID
+#define NID_ratelimit                                                                              \
+	{                                                                                          \
+		NRP_COL(ratelimit, dst_nid), -1, -1                                                \
+	}
+#define NID_migration_wait NO_NID
+#define NID_task_move                                                                              \
+	{                                                                                          \
+		NRP_COL(task_move, src_nid), NRP_COL(task_move, dst_nid), -1                       \
+	}
+#define NID_preferred                                                                              \
+	{                                                                                          \
+		NRP_COL(preferred, nid), -1, -1                                                    \
+	}
+#define NID_task_life NO_NID
+#define NID_lock NO_NID
+#define NID_munmap NO_NID
+#define NID_mm_call NO_NID
+#define NID_page_fault NO_NID
+#define NID_hugetlb NO_NID
+#define NID_loss NO_NID
 
-#define KIND(NAME, name_, doc_) \
-	[NRP_##NAME] = { \
-		.name = #name_, \
-		.doc = doc_, \
-		.row_size = sizeof(struct nrp_##name_), \
-		.nr_columns = NRP_NCOLS_##name_, \
-		.columns = name_##_columns, \
-		.tgid_column = TGID_##name_, \
-		.nid_columns = NID_##name_, \
+#define KIND(NAME, name_, doc_)                                                                    \
+	[NRP_##NAME] = {                                                                           \
+		.name = #name_,                                                                    \
+		.doc = doc_,                                                                       \
+		.row_size = sizeof(struct nrp_##name_),                                            \
+		.nr_columns = NRP_NCOLS_##name_,                                                   \
+		.columns = name_##_columns,                                                        \
+		.tgid_column = TGID_##name_,                                                       \
+		.nid_columns = NID_##name_,                                                        \
 	},
 static const struct nrp_kind kinds[NRP_NR_KINDS] = { NRP_RECORD_KINDS(KIND) };
 #undef KIND
 
 /* NULLs are bits of one u64, and every kind starts with its time. */
-#define CHECK(NAME, name_, doc_) \
-	_Static_assert(NRP_NCOLS_##name_ <= 64, #name_ " has more fields than NULL bits"); \
-	_Static_assert(NRP_COL(name_, time) == 0 && offsetof(struct nrp_##name_, null) == 0 && \
-			       offsetof(struct nrp_##name_, time) == sizeof(uint64_t), \
+#define CHECK(NAME, name_, doc_)                                                                   \
+	_Static_assert(NRP_NCOLS_##name_ <= 64, #name_ " has more fields than NULL bits");         \
+	_Static_assert(NRP_COL(name_, time) == 0 && offsetof(struct nrp_##name_, null) == 0 &&     \
+			       offsetof(struct nrp_##name_, time) == sizeof(uint64_t),             \
 		       #name_ " does not start with its NULLs and time");
 NRP_RECORD_KINDS(CHECK)
 #undef CHECK

@@ -8,7 +8,12 @@
 static size_t character(const unsigned char *p)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t size = *p < 0x80 ? 1 : *p < 0xc0 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf8 ? 4 : 0;
+	size_t size = *p < 0x80   ? 1
+		      : *p < 0xc0 ? 0
+		      : *p < 0xe0 ? 2
+		      : *p < 0xf0 ? 3
+		      : *p < 0xf8 ? 4
+				  : 0;
 	uint32_t code;
 
 	if (size <= 1)

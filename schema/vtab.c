@@ -25,7 +25,7 @@ struct record_table {
 struct record_cursor {
 	sqlite3_vtab_cursor base;
 	struct nrp_cursor *cursor; /* over one capture; NULL: at the end */
-	sqlite3_stmt *captures;	   /* the captures still to be read */
+	sqlite3_stmt *captures;    /* the captures still to be read */
 	int64_t capture_id;
 	uint64_t columns;
 	int64_t lo, hi; /* times, as SQL compares them */
@@ -35,11 +35,11 @@ struct record_cursor {
 
 /* Bits of idxNum; the arguments of xFilter come in this order. */
 #define BY_CAPTURE 1
-#define FROM_TIME  2
-#define TO_TIME	   4
+#define FROM_TIME 2
+#define TO_TIME 4
 
 #define COLUMN_CAPTURE 0
-#define COLUMN_TIME    1
+#define COLUMN_TIME 1
 
 static const char *db_path(sqlite3 *db)
 {
@@ -342,12 +342,12 @@ static int table_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
 		return SQLITE_OK; /* NULL unless set */
 	column = &table->desc->columns[number];
 
-#define RESULT(type_) \
-	{ \
-		type_ v; \
-		memcpy(&v, cursor->row + column->offset, sizeof(v)); \
-		sqlite3_result_int64(context, (sqlite3_int64)v); \
-		break; \
+#define RESULT(type_)                                                                              \
+	{                                                                                          \
+		type_ v;                                                                           \
+		memcpy(&v, cursor->row + column->offset, sizeof(v));                               \
+		sqlite3_result_int64(context, (sqlite3_int64)v);                                   \
+		break;                                                                             \
 	}
 	switch (column->type) {
 	case NRP_T_u8:

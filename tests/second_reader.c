@@ -53,8 +53,9 @@ static void attempt_begins(struct reading *r, struct open_attempt *a, struct tep
 	(void)r;
 	a->open = true;
 	a->answered = answered;
-	a->answer = (struct kernel_answer){ .time = record->ts, .tid = tid, .cpu = record->cpu,
-					    .admitted = true };
+	a->answer = (struct kernel_answer){
+		.time = record->ts, .tid = tid, .cpu = record->cpu, .admitted = true
+	};
 }
 
 static int see(struct tracecmd_input *handle, struct tep_record *record, int cpu, void *data)

@@ -19,11 +19,11 @@ struct kernel_answer {
 
 struct second_reading {
 	uint64_t fault_begins, filter_answers, filter_allows, task_faults;
-	uint64_t moved_flags;	 /* task_fault with MIGRATED */
-	uint64_t local_flags;	 /* task_fault with FAULT_LOCAL */
-	uint64_t armed_pages;	 /* sum of range_end.pages */
-	uint64_t numa_succeeded; /* mm_migrate_pages, reason 5 */
-	uint64_t null_groups, groups; /* filter_begin by group pointer */
+	uint64_t moved_flags;          /* task_fault with MIGRATED */
+	uint64_t local_flags;          /* task_fault with FAULT_LOCAL */
+	uint64_t armed_pages;          /* sum of range_end.pages */
+	uint64_t numa_succeeded;       /* mm_migrate_pages, reason 5 */
+	uint64_t null_groups, groups;  /* filter_begin by group pointer */
 	struct kernel_answer *answers; /* by time */
 	size_t nr_answers;
 };

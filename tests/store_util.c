@@ -120,7 +120,7 @@ int64_t util_integer(struct nrp_store *store, const char *sql)
 	return value;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------- */
 
 static size_t type_size(enum nrp_column_type type)
 {
@@ -154,8 +154,8 @@ uint64_t util_value(const struct nrp_column *column, const void *row)
 static uint64_t pattern_value(unsigned int pattern, uint64_t base, uint32_t row)
 {
 	static const uint64_t extremes[] = {
-		0, 1, ~UINT64_C(0), INT64_MAX, (uint64_t)INT64_MIN, INT32_MAX, 0x80000000u, 0x7f,
-		0x80, 0x7fff, 0x8000,
+		0,    1,    ~UINT64_C(0), INT64_MAX, (uint64_t)INT64_MIN, INT32_MAX, 0x80000000u,
+		0x7f, 0x80, 0x7fff,       0x8000,
 	};
 
 	switch (pattern) {

@@ -12,11 +12,11 @@
 #include "numareplay/store.h"
 
 /* Fails the test with the text of @err if @call does not return 0. */
-#define assert_ok(call, err) \
-	do { \
-		int r_ = (call); \
-		if (r_ != 0) \
-			fail_msg("%s: %d: %s: %s", #call, r_, (err)->what, (err)->remedy); \
+#define assert_ok(call, err)                                                                       \
+	do {                                                                                       \
+		int r_ = (call);                                                                   \
+		if (r_ != 0)                                                                       \
+			fail_msg("%s: %d: %s: %s", #call, r_, (err)->what, (err)->remedy);         \
 	} while (0)
 
 /* Group setup and teardown: a directory of its own, which is the working directory meanwhile. */

@@ -4,8 +4,8 @@
  * against the kernel's own answers, and intervals against what real kernels did. Expected counts
  * come from a second reader (libtracecmd) and from the kernel's own record.
  *
- * Without arguments the captures of tests/data run; with --wide those of the folder that NRP_TRACES names
- * (exit status 77, skipped, where it is not set).
+ * Without arguments the captures of tests/data run; with --wide those of the folder that NRP_TRACES
+ * names (exit status 77, skipped, where it is not set).
  */
 #include "analysis/compare.h"
 #include "capture/import.h"
@@ -28,7 +28,7 @@ static const char *data_dir = NRP_TEST_DATA;
 static const char *traces; /* NRP_TRACES, with --wide */
 static char scratch[] = "captures-XXXXXX";
 
-/* ---- an imported capture --------------------------------------------------------------------------- */
+/* ---- an imported capture ------------------------------------------------------------ */
 
 struct imported {
 	struct nrp_store *store;
@@ -112,16 +112,16 @@ static uint64_t sql_number(struct nrp_store *store, const char *sql)
 	return n;
 }
 
-/* ---- verify ---------------------------------------------------------------------------------------- */
+/* ---- verify ------------------------------------------------------------------------- */
 
 struct capture_case {
 	const char *name;
-	const char *filter;   /* the host's variant */
-	const char *ratelimit; /* the host's variant, NULL: not asked */
-	uint64_t quota;	      /* fitted, 0: not asked */
+	const char *filter;     /* the host's variant */
+	const char *ratelimit;  /* the host's variant, NULL: not asked */
+	uint64_t quota;         /* fitted, 0: not asked */
 	int64_t max_difference; /* of numa_pages_migrated */
-	bool agrees;	      /* whole verdict; false: vmstat counts far beyond the window's edges */
-	bool cut;	      /* begins and ends in the middle of things */
+	bool agrees; /* whole verdict; false: vmstat counts far beyond the window's edges */
+	bool cut;    /* begins and ends in the middle of things */
 };
 
 static const struct capture_case cases[] = {
@@ -171,7 +171,8 @@ static const struct capture_case cases[] = {
 	{ "kernels/4.18-trylock/numa01", "4.18", "trylock", 256, 1000, false, false },
 };
 
-/* Every recorded answer of the filter, none undecided, by the variant that belongs to the kernel. */
+/* Every recorded answer of the filter, none undecided, by the variant that belongs to the kernel.
+ */
 static void check_filter(const struct nrp_verify *v, const struct capture_case *c,
 			 const struct imported *im, const struct second_reading *second)
 {
@@ -242,10 +243,12 @@ static void check_records(struct imported *im, const struct capture_case *c,
 			 second->task_faults - im->stats.unjoined_by_event[NRP_EV_TASK_FAULT]);
 	if (c->cut)
 		return;
-	assert_int_equal(sql_number(im->store, "SELECT count(*) FROM hint_fault WHERE tnf_flags & 1"),
-			 second->moved_flags);
-	assert_int_equal(sql_number(im->store, "SELECT count(*) FROM hint_fault WHERE tnf_flags & 8"),
-			 second->local_flags);
+	assert_int_equal(
+		sql_number(im->store, "SELECT count(*) FROM hint_fault WHERE tnf_flags & 1"),
+		second->moved_flags);
+	assert_int_equal(
+		sql_number(im->store, "SELECT count(*) FROM hint_fault WHERE tnf_flags & 8"),
+		second->local_flags);
 	assert_int_equal(sql_number(im->store, "SELECT coalesce(sum(pages), 0) FROM scan_range"),
 			 second->armed_pages);
 	assert_int_equal(sql_number(im->store, "SELECT coalesce(sum(succeeded), 0) FROM migration "
@@ -312,7 +315,7 @@ static void test_unreported_faults(void **state)
 	drop(&im);
 }
 
-/* ---- limiter lanes against the kernel's own answers -------------------------------------------------- */
+/* ---- limiter lanes against the kernel's own answers --------------------------------- */
 
 static void compare_lane(const char *name, enum nrp_ratelimit_variant variant, uint64_t quota,
 			 size_t max_races)
@@ -369,13 +372,13 @@ static void test_kernel_answers(void **state)
 	compare_lane("kernels/4.18-trylock/numa01", NRP_RATELIMIT_TRYLOCK, 256, 3);
 }
 
-/* ---- intervals against another run of a real kernel ---------------------------------------------------- */
+/* ---- intervals against another run of a real kernel --------------------------------- */
 
 struct prediction {
 	const char *from;
 	const char *old_lane, *new_lane;
 	uint64_t quota;
-	uint64_t truth; /* numa_pages_migrated of the real kernel under the new policy */
+	uint64_t truth;           /* numa_pages_migrated of the real kernel under the new policy */
 	double at_least, at_most; /* the interval must be within */
 };
 
@@ -416,9 +419,9 @@ static void run_replay(struct nrp_comparison *ret, struct nrp_replay *replay, st
 		assert_int_equal(nrp_lane_set(&lane[0], &lane[1], set, &err), 0);
 	}
 	assert_int_equal(nrp_verify_run(&verify, im->store, &im->capture, &err), 0);
-	assert_int_equal(nrp_replay_run(replay, im->store, &im->capture, &verify, &lane[0], &lane[1],
-					&err),
-			 0);
+	assert_int_equal(
+		nrp_replay_run(replay, im->store, &im->capture, &verify, &lane[0], &lane[1], &err),
+		0);
 	assert_int_equal(nrp_comparison_build(ret, replay, &im->capture, &verify, &err), 0);
 }
 
@@ -477,7 +480,7 @@ static void test_e0(void **state)
 	drop(&im);
 }
 
-/* ---- null tests -------------------------------------------------------------------------------------------- */
+/* ---- null tests --------------------------------------------------------------------- */
 
 /* Old = new: nothing avoided, anywhere, exactly. */
 static void test_same_policy(void **state)
@@ -542,13 +545,15 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest shipped[] = {
-		cmocka_unit_test(test_verify),	   cmocka_unit_test(test_kernel_answers),
+		cmocka_unit_test(test_verify),      cmocka_unit_test(test_kernel_answers),
 		cmocka_unit_test(test_predictions), cmocka_unit_test(test_same_policy),
 		cmocka_unit_test(test_identical),
 	};
 	const struct CMUnitTest wide[] = {
-		cmocka_unit_test(test_verify),	    cmocka_unit_test(test_unreported_faults),
-		cmocka_unit_test(test_kernel_answers), cmocka_unit_test(test_predictions),
+		cmocka_unit_test(test_verify),
+		cmocka_unit_test(test_unreported_faults),
+		cmocka_unit_test(test_kernel_answers),
+		cmocka_unit_test(test_predictions),
 		cmocka_unit_test(test_e0),
 	};
 

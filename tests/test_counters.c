@@ -81,7 +81,7 @@ static void assert_count(const struct nrp_counters_report *r, int run, const cha
 	assert_int_equal(c.value, value);
 }
 
-/* ---- the table of the specification ---------------------------------------------------------- */
+/* ---- the table of the specification ------------------------------------------------- */
 
 struct cell {
 	const char *name, *text;
@@ -299,7 +299,7 @@ static void faults_may_exceed_pte_updates_by_what_was_armed_before(void **state)
 	nrp_counters_report_clear(&r);
 }
 
-/* ---- invariants ------------------------------------------------------------------------------ */
+/* ---- invariants --------------------------------------------------------------------- */
 
 static void more_local_faults_than_faults_is_not_explained(void **state)
 {
@@ -382,7 +382,7 @@ static void few_faults_cannot_exceed_the_quota_whatever_they_move(void **state)
 	nrp_counters_report_clear(&r);
 }
 
-/* ---- forms of input -------------------------------------------------------------------------- */
+/* ---- forms of input ----------------------------------------------------------------- */
 
 static void snapshots_give_the_difference_and_keep_unknown_counters(void **state)
 {
@@ -413,8 +413,8 @@ static void snapshots_give_the_difference_and_keep_unknown_counters(void **state
 static void two_pairs_are_two_runs(void **state)
 {
 	static const char *const text[] = {
-		"numa_hint_faults 100\n",	"numa_hint_faults 130\n",
-		"numa_hint_faults 5\n",		"numa_hint_faults 25\n",
+		"numa_hint_faults 100\n",       "numa_hint_faults 130\n",
+		"numa_hint_faults 5\n",         "numa_hint_faults 25\n",
 		"7 migrate:mm_migrate_pages\n", "9 migrate:mm_migrate_pages\n",
 	};
 	struct nrp_counters_report r;
@@ -516,7 +516,7 @@ static void zeros_are_counts(void **state)
 	nrp_counters_report_clear(&r);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------- */
 
 #define REFUSED(text, offset, what) refused(text, sizeof(text) - 1, offset, what)
 

@@ -25,7 +25,7 @@ static const struct nrp_filter_host tiered = {
 	.cpupid_bits = 14, .cpu_nid = cpu_nid, .nr_cpus = NR_CPUS, .tiering = true
 };
 
-/* ---- a page and the tasks that touch it ----------------------------------------------------- */
+/* ---- a page and the tasks that touch it --------------------------------------------- */
 
 struct task {
 	int32_t tid;
@@ -49,8 +49,14 @@ struct effect {
 	bool moved;
 	enum nrp_filter_rule rule;
 };
-#define STAYED(r) { .moved = false, .rule = (r) }
-#define MOVED(r) { .moved = true, .rule = (r) }
+#define STAYED(r)                                                                                  \
+	{                                                                                          \
+		.moved = false, .rule = (r)                                                        \
+	}
+#define MOVED(r)                                                                                   \
+	{                                                                                          \
+		.moved = true, .rule = (r)                                                         \
+	}
 
 static struct nrp_filter_call call_of(const struct page *page, const struct task *task, int cpu)
 {
@@ -141,7 +147,7 @@ static void check_vector(const struct vector *vector)
 	check(vector, NRP_FILTER_612, &vector->f61);
 }
 
-/* ---- F1..F12 -------------------------------------------------------------------------------- */
+/* ---- F1..F12 ------------------------------------------------------------------------ */
 
 static void f1_first_touch_of_an_untouched_page_moves_it(void **state)
 {
@@ -194,8 +200,12 @@ static void f3_older_task_must_come_twice(void **state)
 static void f4_young_task_overrules_its_group_since_419(void **state)
 {
 	static const struct task task = {
-		.tid = 1000, .preferred_nid = 1, .scan_seq = 4,
-		.grouped = true, .cpu = { 100, 100 }, .mem = { 100, 100 },
+		.tid = 1000,
+		.preferred_nid = 1,
+		.scan_seq = 4,
+		.grouped = true,
+		.cpu = { 100, 100 },
+		.mem = { 100, 100 },
 	};
 	static const struct vector f4 = {
 		.last_cpupid = UNSET,
@@ -234,14 +244,30 @@ static void f6_local_faults_leave_no_mark_since_61(void **state)
 	static const struct vector f6 = {
 		.last_cpupid = UNSET,
 		.nr_events = 6,
-		.events = { { &task_a, 0 }, { &task_a, 0 }, { &task_b, 4 },
-			    { &task_b, 4 }, { &task_a, 0 }, { &task_a, 0 } },
+		.events = { { &task_a, 0 },
+			    { &task_a, 0 },
+			    { &task_b, 4 },
+			    { &task_b, 4 },
+			    { &task_a, 0 },
+			    { &task_a, 0 } },
 		.f418 = { { STAYED(ANY), STAYED(ANY), STAYED(NRP_FILTER_D5), MOVED(ANY),
-			    STAYED(NRP_FILTER_D5), MOVED(ANY) }, 2, 4, 0, 0 },
+			    STAYED(NRP_FILTER_D5), MOVED(ANY) },
+			  2,
+			  4,
+			  0,
+			  0 },
 		.f510 = { { STAYED(ANY), STAYED(ANY), STAYED(NRP_FILTER_D5), MOVED(ANY),
-			    STAYED(NRP_FILTER_D5), MOVED(ANY) }, 2, 4, 0, 0 },
+			    STAYED(NRP_FILTER_D5), MOVED(ANY) },
+			  2,
+			  4,
+			  0,
+			  0 },
 		.f61 = { { STAYED(ANY), STAYED(ANY), MOVED(NRP_FILTER_D7), STAYED(ANY),
-			   STAYED(NRP_FILTER_D5), MOVED(ANY) }, 2, 3, 0, 0 },
+			   STAYED(NRP_FILTER_D5), MOVED(ANY) },
+			 2,
+			 3,
+			 0,
+			 0 },
 	};
 
 	(void)state;
@@ -254,15 +280,33 @@ static void f7_alternating_users_play_ping_pong_only_since_61(void **state)
 	static const struct vector f7 = {
 		.last_cpupid = UNSET,
 		.nr_events = 8,
-		.events = { { &task_a, 0 }, { &task_b, 4 }, { &task_a, 0 }, { &task_b, 4 },
-			    { &task_a, 0 }, { &task_b, 4 }, { &task_a, 0 }, { &task_b, 4 } },
+		.events = { { &task_a, 0 },
+			    { &task_b, 4 },
+			    { &task_a, 0 },
+			    { &task_b, 4 },
+			    { &task_a, 0 },
+			    { &task_b, 4 },
+			    { &task_a, 0 },
+			    { &task_b, 4 } },
 		.f418 = { { STAYED(ANY), STAYED(ANY), STAYED(ANY), STAYED(ANY), STAYED(ANY),
-			    STAYED(ANY), STAYED(ANY), STAYED(ANY) }, 0, 4, 0, 0x4ea },
+			    STAYED(ANY), STAYED(ANY), STAYED(ANY) },
+			  0,
+			  4,
+			  0,
+			  0x4ea },
 		.f510 = { { STAYED(ANY), STAYED(ANY), STAYED(ANY), STAYED(ANY), STAYED(ANY),
-			    STAYED(ANY), STAYED(ANY), STAYED(ANY) }, 0, 4, 0, 0x4ea },
+			    STAYED(ANY), STAYED(ANY), STAYED(ANY) },
+			  0,
+			  4,
+			  0,
+			  0x4ea },
 		.f61 = { { STAYED(ANY), MOVED(NRP_FILTER_D7), STAYED(NRP_FILTER_D5), STAYED(ANY),
 			   MOVED(NRP_FILTER_D6), STAYED(NRP_FILTER_D5), STAYED(ANY),
-			   MOVED(NRP_FILTER_D6) }, 3, 5, 1, 0x4ea },
+			   MOVED(NRP_FILTER_D6) },
+			 3,
+			 5,
+			 1,
+			 0x4ea },
 	};
 
 	(void)state;
@@ -274,16 +318,26 @@ static void check_group(uint64_t c0, uint64_t c1, uint64_t m0, uint64_t m1, bool
 			enum nrp_filter_rule rule)
 {
 	const struct task task = {
-		.tid = 1003, .preferred_nid = 1, .scan_seq = 10,
-		.grouped = true, .cpu = { c0, c1 }, .mem = { m0, m1 },
+		.tid = 1003,
+		.preferred_nid = 1,
+		.scan_seq = 10,
+		.grouped = true,
+		.cpu = { c0, c1 },
+		.mem = { m0, m1 },
 	};
 	const struct expected expected = {
 		.effects = { { .moved = moved, .rule = rule } },
-		.moves = moved, .remote_faults = 1, .nid = moved,
+		.moves = moved,
+		.remote_faults = 1,
+		.nid = moved,
 	};
 	const struct vector vector = {
-		.last_cpupid = 0x5ea, .nr_events = 1, .events = { { &task, 4 } },
-		.f418 = expected, .f510 = expected, .f61 = expected,
+		.last_cpupid = 0x5ea,
+		.nr_events = 1,
+		.events = { { &task, 4 } },
+		.f418 = expected,
+		.f510 = expected,
+		.f61 = expected,
 	};
 
 	check_vector(&vector);
@@ -330,14 +384,18 @@ static void f12_old_task_without_preferred_node_counts_as_young_since_419(void *
 	check_vector(&f12);
 }
 
-/* ---- single calls --------------------------------------------------------------------------- */
+/* ---- single calls ------------------------------------------------------------------- */
 
 /* A settled task (no D4) on node 1 that faults on a page of node 0 which B left from node 1. */
 static struct nrp_filter_call settled_call(void)
 {
 	return (struct nrp_filter_call){
-		.tid = 1000, .src_nid = 0, .dst_nid = 1, .last_cpupid = 0x4ea,
-		.preferred_nid = 1, .scan_seq = 9,
+		.tid = 1000,
+		.src_nid = 0,
+		.dst_nid = 1,
+		.last_cpupid = 0x4ea,
+		.preferred_nid = 1,
+		.scan_seq = 9,
 	};
 }
 
@@ -446,9 +504,9 @@ static void last_access_is_valid_up_to_the_last_cpu(void **state)
 static void cpu_of_unknown_node_is_not_the_target(void **state)
 {
 	static const int16_t holes[NR_CPUS] = { 0, 0, 0, 0, 1, 1, -1, 1 };
-	static const struct nrp_filter_host host = {
-		.cpupid_bits = 14, .cpu_nid = holes, .nr_cpus = NR_CPUS
-	};
+	static const struct nrp_filter_host host = { .cpupid_bits = 14,
+						     .cpu_nid = holes,
+						     .nr_cpus = NR_CPUS };
 	static const struct nrp_filter_host no_cpus = { .cpupid_bits = 14 };
 	struct nrp_filter_call call = settled_call();
 
@@ -521,7 +579,7 @@ static void tids_256_apart_are_taken_for_one_task(void **state)
 	call.weights_known = true; /* all zero: the group would say "stay" */
 
 	call.last_cpupid = 0x4e8; /* tid 1000 on CPU 4 */
-	call.tid = 744;		  /* 1000 - 256 */
+	call.tid = 744;           /* 1000 - 256 */
 	assert_all_decide(&plain, &call, NRP_FILTER_MOVE, NRP_FILTER_D6);
 	call.tid = 745;
 	assert_all_decide(&plain, &call, NRP_FILTER_STAY, NRP_FILTER_D9);

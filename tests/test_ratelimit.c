@@ -16,14 +16,12 @@
 
 #define HUGE_PAGES 512 /* H */
 
-static const enum nrp_ratelimit_variant stretched[] = {
-	NRP_RATELIMIT_SPIN, NRP_RATELIMIT_TRYLOCK_STRETCH
-};
-static const enum nrp_ratelimit_variant on_grid[] = {
-	NRP_RATELIMIT_TRYLOCK, NRP_RATELIMIT_SPIN_GRID
-};
+static const enum nrp_ratelimit_variant stretched[] = { NRP_RATELIMIT_SPIN,
+							NRP_RATELIMIT_TRYLOCK_STRETCH };
+static const enum nrp_ratelimit_variant on_grid[] = { NRP_RATELIMIT_TRYLOCK,
+						      NRP_RATELIMIT_SPIN_GRID };
 
-/* ---- vectors -------------------------------------------------------------------------------- */
+/* ---- vectors ------------------------------------------------------------------------ */
 
 /* @count attempts of @pages each: first @admitted, then @denied; then the window is {end, nr}. */
 struct burst {
@@ -44,9 +42,9 @@ static const struct host usual = { .interval = 10, .quota = 4 };
 static void check_bursts(enum nrp_ratelimit_variant variant, const struct host *host,
 			 const struct burst *bursts, size_t n)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = variant, .quota = host->quota, .interval = host->interval
-	};
+	const struct nrp_ratelimit_params params = { .variant = variant,
+						     .quota = host->quota,
+						     .interval = host->interval };
 	struct nrp_ratelimit_window window = host->start;
 
 	for (size_t i = 0; i < n; i++) {
@@ -54,9 +52,9 @@ static void check_bursts(enum nrp_ratelimit_variant variant, const struct host *
 
 		assert_int_equal(b->admitted + b->denied, b->count);
 		for (unsigned int k = 0; k < b->count; k++)
-			assert_int_equal(nrp_ratelimit_admit(&params, &window, b->jiffies,
-							     b->pages),
-					 k < b->admitted);
+			assert_int_equal(
+				nrp_ratelimit_admit(&params, &window, b->jiffies, b->pages),
+				k < b->admitted);
 		assert_int_equal(window.end, b->after.end);
 		assert_int_equal(window.pages, b->after.pages);
 	}
@@ -65,9 +63,9 @@ static void check_bursts(enum nrp_ratelimit_variant variant, const struct host *
 /* No limit: the same attempts all pass and the window is not touched. */
 static void check_none(const struct host *host, const struct burst *bursts, size_t n)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_NONE, .quota = host->quota, .interval = host->interval
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_NONE,
+						     .quota = host->quota,
+						     .interval = host->interval };
 	struct nrp_ratelimit_window window = host->start;
 
 	for (size_t i = 0; i < n; i++)
@@ -133,9 +131,9 @@ struct saturation {
 
 static void check_saturated(enum nrp_ratelimit_variant variant, const struct saturation *want)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = variant, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = variant,
+						     .quota = 4,
+						     .interval = 10 };
 	struct nrp_ratelimit_window window = { 0, 0 };
 	unsigned int admitted_in[4] = { 0 };
 	unsigned int admitted = 0, denied = 0;
@@ -176,9 +174,9 @@ static void r3_stretched_window_is_one_tick_longer(void **state)
 
 static void r3_without_limit_all_70_pass(void **state)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_NONE, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_NONE,
+						     .quota = 4,
+						     .interval = 10 };
 	struct nrp_ratelimit_window window = { 0, 0 };
 	unsigned int admitted = 0;
 
@@ -324,14 +322,14 @@ static void r10_equal_totals_have_different_victims(void **state)
 	assert_int_equal(attempts, 32);
 }
 
-/* ---- wrap of jiffies ------------------------------------------------------------------------ */
+/* ---- wrap of jiffies ---------------------------------------------------------------- */
 
 static void window_survives_the_wrap_of_jiffies(void **state)
 {
 	/* The old end is 2^64 - 6. */
-	static const struct host host = {
-		.interval = 10, .quota = 4, .start = { UINT64_MAX - 5, 5 }
-	};
+	static const struct host host = { .interval = 10,
+					  .quota = 4,
+					  .start = { UINT64_MAX - 5, 5 } };
 	static const struct burst spin[] = {
 		{ UINT64_MAX - 5, 1, 1, 0, 1, { UINT64_MAX - 5, 5 } },
 		{ UINT64_MAX - 2, 1, 1, 1, 0, { 7, 1 } }, /* 2^64 - 3 + 10 */
@@ -367,7 +365,7 @@ static void expiry_looks_half_the_clock_ahead(void **state)
 	CHECK(&host, spin, trylock);
 }
 
-/* ---- properties of spec 1.3 ----------------------------------------------------------------- */
+/* ---- properties of spec 1.3 --------------------------------------------------------- */
 
 #define STREAMS 300
 #define ATTEMPTS 400
@@ -396,7 +394,7 @@ struct stream {
 	struct nrp_ratelimit_params params;
 	enum mix mix;
 	uint64_t huge;
-	uint64_t w0;	   /* the window's end at the start */
+	uint64_t w0;       /* the window's end at the start */
 	uint64_t opened;   /* tick of the attempt that opened the window */
 	uint64_t admitted; /* pages, in this window */
 	struct nrp_ratelimit_window window;
@@ -481,9 +479,9 @@ static void pages_per_window_are_bounded(void **state)
 static unsigned int windows_under_saturation(enum nrp_ratelimit_variant variant, uint64_t interval,
 					     uint64_t ticks)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = variant, .quota = 0, .interval = interval
-	};
+	const struct nrp_ratelimit_params params = { .variant = variant,
+						     .quota = 0,
+						     .interval = interval };
 	struct nrp_ratelimit_window window = { .end = 1000, .pages = 0 };
 	unsigned int admitted = 0;
 
@@ -561,7 +559,8 @@ static void grid_equals_adding_one_interval_at_a_time(void **state)
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		const struct nrp_ratelimit_params params = {
-			.variant = on_grid[i % 2], .quota = 4,
+			.variant = on_grid[i % 2],
+			.quota = 4,
 			.interval = random_range(&rng, 1, i % 3 ? 10 : 1000),
 		};
 		const uint64_t w0 = random_next(&rng);
@@ -577,7 +576,7 @@ static void grid_equals_adding_one_interval_at_a_time(void **state)
 	}
 }
 
-/* ---- constants ------------------------------------------------------------------------------ */
+/* ---- constants ---------------------------------------------------------------------- */
 
 static void interval_is_100_ms_rounded_up_to_ticks(void **state)
 {

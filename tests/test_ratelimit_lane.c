@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Limiter lanes over recorded attempts: which first window and grid phase the record chooses, the fitted
- * quota, and what unknown charges, races, losses and the first window leave open. All values are
- * worked out by hand from migrate.md 1.1-1.8. Quota 4 and interval 10 unless said; one tick is 4 ms.
+ * Limiter lanes over recorded attempts: which first window and grid phase the record chooses, the
+ * fitted quota, and what unknown charges, races, losses and the first window leave open. All values
+ * are worked out by hand from migrate.md 1.1-1.8. Quota 4 and interval 10 unless said; one tick is
+ * 4 ms.
  */
 #include "replay/ratelimit_lane.h"
 
@@ -96,10 +97,11 @@ static void check_admitted(const struct nrp_ratelimit_lane *lane, const char *ex
 }
 
 /*
- * The capture begins inside a used-up window that ends with tick 105. Window from 106 to 116: R+1 = 5
- * admitted. Of the 23 starts only "spent, ends 5 ticks after the first attempt" explains it. Without the kernel's
- * answers races would be open: the attempts of ticks 105 and 116 may come to the limiter one tick later
- * and are then admitted, and in the first case the fifth one of that window is not.
+ * The capture begins inside a used-up window that ends with tick 105. Window from 106 to 116: R+1 =
+ * 5 admitted. Of the 23 starts only "spent, ends 5 ticks after the first attempt" explains it.
+ * Without the kernel's answers races would be open: the attempts of ticks 105 and 116 may come to
+ * the limiter one tick later and are then admitted, and in the first case the fifth one of that
+ * window is not.
  */
 static void test_spent_first_window(void **state)
 {
@@ -130,10 +132,10 @@ static void test_spent_first_window(void **state)
 }
 
 /*
- * The same record for a lane that is not the host's: a fresh window at 100, so 5 of the first 6 pass, then
- * the window 100..110 is full, and that from 111 takes both later ones. Least: a spent window that lasts to 106 or
- * longer refuses all 12 before 116. Most: an empty window that ends at 104 takes 5, the next one, 105..115, 5
- * more, and the last takes two.
+ * The same record for a lane that is not the host's: a fresh window at 100, so 5 of the first 6
+ * pass, then the window 100..110 is full, and that from 111 takes both later ones. Least: a spent
+ * window that lasts to 106 or longer refuses all 12 before 116. Most: an empty window that ends at
+ * 104 takes 5, the next one, 105..115, 5 more, and the last takes two.
  */
 static void test_unknown_first_window(void **state)
 {
@@ -161,9 +163,9 @@ static void test_unknown_first_window(void **state)
 }
 
 /*
- * Grid with ends at 103, 113, .. 143; three attempts a tick. Window ..103: 12 attempts, 5 pass. Four windows of 30
- * attempts: 5 pass each. 144: 3 pass. Two nodes share the phase: node 1 first comes at 108, and a new
- * window lets it pass at 114.
+ * Grid with ends at 103, 113, .. 143; three attempts a tick. Window ..103: 12 attempts, 5 pass.
+ * Four windows of 30 attempts: 5 pass each. 144: 3 pass. Two nodes share the phase: node 1 first
+ * comes at 108, and a new window lets it pass at 114.
  */
 static void test_grid_phase(void **state)
 {
@@ -217,9 +219,9 @@ static void test_not_the_host(void **state)
 }
 
 /*
- * Three certain attempts, two that failed for an unknown reason, one more, in one fresh window. All charged: the
- * sixth finds 5 > 4 and is refused. None of the two charged: it finds 3 and passes. From 111 on
- * the window is new: certain, but for the start.
+ * Three certain attempts, two that failed for an unknown reason, one more, in one fresh window. All
+ * charged: the sixth finds 5 > 4 and is refused. None of the two charged: it finds 3 and passes.
+ * From 111 on the window is new: certain, but for the start.
  */
 static void test_unknown_charge(void **state)
 {
@@ -243,9 +245,9 @@ static void test_unknown_charge(void **state)
 }
 
 /*
- * One place left (4 > 4 is false), two attempts in flight at once: either order, or both before the other's charge is
- * seen. Serial: first yes, second no. Open: 5 or 6 in all; what the lane prints may be one wider,
- * because it does not know that at least one of the two is charged.
+ * One place left (4 > 4 is false), two attempts in flight at once: either order, or both before the
+ * other's charge is seen. Serial: first yes, second no. Open: 5 or 6 in all; what the lane prints
+ * may be one wider, because it does not know that at least one of the two is charged.
  */
 static void test_race_at_quota(void **state)
 {
@@ -275,8 +277,8 @@ static void test_race_at_quota(void **state)
 }
 
 /*
- * A full window expires with two attempts in flight. With spin both reset or one finds the other's window: both
- * pass. With trylock the loser may read the old count and be refused.
+ * A full window expires with two attempts in flight. With spin both reset or one finds the other's
+ * window: both pass. With trylock the loser may read the old count and be refused.
  */
 static void test_race_at_expiry(void **state)
 {
@@ -305,8 +307,9 @@ static void test_race_at_expiry(void **state)
 }
 
 /*
- * Events were lost at tick 105. Stretched: attempts stay open until the node was idle for more than I+1 ticks (112
- * is 6 after 106; 130 is 18 after 112). Grid, windows ..109, 110..119: the attempt at 112 is clean.
+ * Events were lost at tick 105. Stretched: attempts stay open until the node was idle for more than
+ * I+1 ticks (112 is 6 after 106; 130 is 18 after 112). Grid, windows ..109, 110..119: the attempt
+ * at 112 is clean.
  */
 static void test_loss(void **state)
 {
@@ -354,8 +357,8 @@ static void test_loss_forbids_certainty(void **state)
 }
 
 /*
- * At most 4 pages in 22 ticks: only a window that was used up before the capture refuses, at most to
- * 110 (stretched) or 109 (grid). The attempt of tick 110 tells the two apart.
+ * At most 4 pages in 22 ticks: only a window that was used up before the capture refuses, at most
+ * to 110 (stretched) or 109 (grid). The attempt of tick 110 tells the two apart.
  */
 static void test_light_load(void **state)
 {
@@ -382,14 +385,16 @@ static void test_light_load(void **state)
 	}
 }
 
-static void fit(const struct record *r, enum nrp_ratelimit_variant variant, uint64_t min, uint64_t max)
+static void fit(const struct record *r, enum nrp_ratelimit_variant variant, uint64_t min,
+		uint64_t max)
 {
 	struct nrp_ratelimit_params p = params(variant);
 	struct nrp_ratelimit_start start = nrp_ratelimit_start_at(&p, 0);
 	uint64_t low, high;
 	bool refused;
 
-	assert_int_equal(nrp_ratelimit_fit_quota(&r->all, &p, &start, &low, &high, &refused, NULL), 0);
+	assert_int_equal(nrp_ratelimit_fit_quota(&r->all, &p, &start, &low, &high, &refused, NULL),
+			 0);
 	assert_true(refused);
 	assert_int_equal(low, min);
 	assert_int_equal(high, max);
@@ -412,7 +417,8 @@ static void test_quota(void **state)
 	fit(&r, NRP_RATELIMIT_SPIN, 7, 7);
 }
 
-/* Huge pages: admitted at 0, 512, 1024, refused at 1536: R is 1024..1535. A base page at 1280 narrows it. */
+/* Huge pages: admitted at 0, 512, 1024, refused at 1536: R is 1024..1535. A base page at 1280
+ * narrows it. */
 static void test_quota_of_huge_pages(void **state)
 {
 	struct record r = { 0 };
@@ -429,7 +435,8 @@ static void test_quota_of_huge_pages(void **state)
 	fit(&r, NRP_RATELIMIT_SPIN, 1280, 1535);
 }
 
-/* The first window may have begun before the capture: it counts only if nothing else was refused. */
+/* The first window may have begun before the capture: it counts only if nothing else was refused.
+ */
 static void test_quota_first_window(void **state)
 {
 	struct record r = { 0 };
@@ -454,7 +461,8 @@ static void test_quota_without_refusal(void **state)
 
 	(void)state;
 	add(&r, 100, 1, A, 50);
-	assert_int_equal(nrp_ratelimit_fit_quota(&r.all, &p, &start, &low, &high, &refused, NULL), 0);
+	assert_int_equal(nrp_ratelimit_fit_quota(&r.all, &p, &start, &low, &high, &refused, NULL),
+			 0);
 	assert_false(refused);
 }
 

@@ -17,17 +17,23 @@
 
 #define MAX_OUTCOMES 2048 /* more than 8 answers x 4 reset counts x 4 ends x 16 counts */
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ---------------------------------------------------------------------- */
 
 /* Part of a row: these answers with each of these reset counts and each of these final counts. */
 struct part {
-	uint8_t admitted; /* bit i: call i */
+	uint8_t admitted;  /* bit i: call i */
 	uint8_t resets[4]; /* ends with NONE */
 	uint64_t pages[5]; /* ends with 0 */
 };
 #define NONE 0xff
-#define RESETS(...) { __VA_ARGS__, NONE }
-#define PAGES(...) { __VA_ARGS__ }
+#define RESETS(...)                                                                                \
+	{                                                                                          \
+		__VA_ARGS__, NONE                                                                  \
+	}
+#define PAGES(...)                                                                                 \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
 
 struct row {
 	uint64_t end, pages; /* before */
@@ -64,13 +70,13 @@ static int part_size(const struct part *part)
 /* The outcomes are distinct, so: all are in the row, and they are as many as the row has. */
 static void check_row(enum nrp_ratelimit_variant variant, const struct row *row)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = variant, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = variant,
+						     .quota = 4,
+						     .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = row->end, .pages = row->pages };
 	struct nrp_ratelimit_outcome outcomes[MAX_OUTCOMES];
-	int n = nrp_ratelimit_race(&params, window, row->jiffies, one_page, row->nr_calls,
-				   outcomes, MAX_OUTCOMES);
+	int n = nrp_ratelimit_race(&params, window, row->jiffies, one_page, row->nr_calls, outcomes,
+				   MAX_OUTCOMES);
 	int expected = 0;
 
 	assert_in_range(n, 1, MAX_OUTCOMES);
@@ -109,11 +115,19 @@ static void check_rows(const struct row *spin, uint64_t spin_grid_end, const str
 static void two_racers_after_an_over_quota_window(void **state)
 {
 	static const struct row spin = {
-		.end = 10, .pages = 9, .nr_calls = 2, .jiffies = { 11, 11 }, .end_after = 21,
+		.end = 10,
+		.pages = 9,
+		.nr_calls = 2,
+		.jiffies = { 11, 11 },
+		.end_after = 21,
 		.parts = { { 3, RESETS(1, 2), PAGES(1, 2) } },
 	};
 	static const struct row trylock = {
-		.end = 10, .pages = 9, .nr_calls = 2, .jiffies = { 11, 11 }, .end_after = 20,
+		.end = 10,
+		.pages = 9,
+		.nr_calls = 2,
+		.jiffies = { 11, 11 },
+		.end_after = 20,
 		.parts = { { 3, RESETS(1, 2), PAGES(1, 2) },
 			   { 1, RESETS(1), PAGES(1) },
 			   { 2, RESETS(1), PAGES(1) } },
@@ -126,11 +140,19 @@ static void two_racers_after_an_over_quota_window(void **state)
 static void three_racers_after_an_over_quota_window(void **state)
 {
 	static const struct row spin = {
-		.end = 10, .pages = 9, .nr_calls = 3, .jiffies = { 11, 11, 11 }, .end_after = 21,
+		.end = 10,
+		.pages = 9,
+		.nr_calls = 3,
+		.jiffies = { 11, 11, 11 },
+		.end_after = 21,
 		.parts = { { 7, RESETS(1, 2, 3), PAGES(1, 2, 3) } },
 	};
 	static const struct row trylock = {
-		.end = 10, .pages = 9, .nr_calls = 3, .jiffies = { 11, 11, 11 }, .end_after = 20,
+		.end = 10,
+		.pages = 9,
+		.nr_calls = 3,
+		.jiffies = { 11, 11, 11 },
+		.end_after = 20,
 		.parts = { { 7, RESETS(1, 2, 3), PAGES(1, 2, 3) },
 			   { 3, RESETS(1, 2), PAGES(1, 2) },
 			   { 5, RESETS(1, 2), PAGES(1, 2) },
@@ -147,13 +169,20 @@ static void three_racers_after_an_over_quota_window(void **state)
 static void two_racers_after_an_under_quota_window(void **state)
 {
 	static const struct row spin = {
-		.end = 10, .pages = 3, .nr_calls = 2, .jiffies = { 11, 11 }, .end_after = 21,
+		.end = 10,
+		.pages = 3,
+		.nr_calls = 2,
+		.jiffies = { 11, 11 },
+		.end_after = 21,
 		.parts = { { 3, RESETS(1, 2), PAGES(1, 2) } },
 	};
 	static const struct row trylock = {
-		.end = 10, .pages = 3, .nr_calls = 2, .jiffies = { 11, 11 }, .end_after = 20,
-		.parts = { { 3, RESETS(1), PAGES(1, 2, 4, 5) },
-			   { 3, RESETS(2), PAGES(1, 2) } },
+		.end = 10,
+		.pages = 3,
+		.nr_calls = 2,
+		.jiffies = { 11, 11 },
+		.end_after = 20,
+		.parts = { { 3, RESETS(1), PAGES(1, 2, 4, 5) }, { 3, RESETS(2), PAGES(1, 2) } },
 	};
 
 	(void)state;
@@ -164,7 +193,11 @@ static void two_racers_after_an_under_quota_window(void **state)
 static void check_straddler(uint64_t pages, const struct part *parts, size_t nr_parts)
 {
 	struct row spin = {
-		.end = 10, .pages = pages, .nr_calls = 2, .jiffies = { 10, 11 }, .end_after = 21,
+		.end = 10,
+		.pages = pages,
+		.nr_calls = 2,
+		.jiffies = { 10, 11 },
+		.end_after = 21,
 	};
 	struct row trylock;
 
@@ -208,7 +241,11 @@ static void straddler_over_quota_is_denied_or_comes_after_the_reset(void **state
 static void two_calls_inside_a_window_can_both_take_the_last_place(void **state)
 {
 	static const struct row row = {
-		.end = 20, .pages = 4, .nr_calls = 2, .jiffies = { 15, 15 }, .end_after = 20,
+		.end = 20,
+		.pages = 4,
+		.nr_calls = 2,
+		.jiffies = { 15, 15 },
+		.end_after = 20,
 		.parts = { { 3, RESETS(0), PAGES(5, 6) },
 			   { 1, RESETS(0), PAGES(5) },
 			   { 2, RESETS(0), PAGES(5) } },
@@ -218,7 +255,7 @@ static void two_calls_inside_a_window_can_both_take_the_last_place(void **state)
 	check_rows(&row, 20, &row, 20);
 }
 
-/* ---- by hand: what the table does not show -------------------------------------------------- */
+/* ---- by hand: what the table does not show ------------------------------------------ */
 
 static bool contains(const struct nrp_ratelimit_outcome *outcomes, int n, uint8_t admitted,
 		     uint8_t resets, uint64_t end, uint64_t pages)
@@ -251,9 +288,9 @@ static void delayed_racer_sets_its_own_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct nrp_ratelimit_params params = {
-			.variant = cases[i].variant, .quota = 4, .interval = 10
-		};
+		const struct nrp_ratelimit_params params = { .variant = cases[i].variant,
+							     .quota = 4,
+							     .interval = 10 };
 		const struct nrp_ratelimit_window window = { .end = 10, .pages = 0 };
 		struct nrp_ratelimit_outcome outcomes[MAX_OUTCOMES];
 		int n = nrp_ratelimit_race(&params, window, jiffies, one_page, 2, outcomes,
@@ -273,9 +310,9 @@ static void racer_can_be_denied_when_the_others_exceed_the_quota(void **state)
 {
 	static const uint64_t jiffies[] = { 11, 11 };
 	static const uint64_t pages[] = { 8, 1 };
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_SPIN, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_SPIN,
+						     .quota = 4,
+						     .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = 10, .pages = 9 };
 	struct nrp_ratelimit_outcome outcomes[MAX_OUTCOMES];
 	int n;
@@ -291,9 +328,9 @@ static void racer_can_be_denied_when_the_others_exceed_the_quota(void **state)
 static void without_limit_there_is_one_outcome(void **state)
 {
 	static const uint64_t jiffies[] = { 11, 12, 13 };
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_NONE, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_NONE,
+						     .quota = 4,
+						     .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = 10, .pages = 9 };
 	struct nrp_ratelimit_outcome outcome;
 
@@ -304,9 +341,9 @@ static void without_limit_there_is_one_outcome(void **state)
 
 static void no_calls_change_nothing(void **state)
 {
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_TRYLOCK, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_TRYLOCK,
+						     .quota = 4,
+						     .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = 10, .pages = 9 };
 	struct nrp_ratelimit_outcome outcome;
 
@@ -319,9 +356,9 @@ static void bad_arguments_are_refused_and_leave_the_output_alone(void **state)
 {
 	static const uint64_t jiffies[] = { 11, 11, 11, 11 };
 	static const uint64_t pages[] = { 1, 1, 1, 1 };
-	struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_SPIN, .quota = 4, .interval = 10
-	};
+	struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_SPIN,
+					       .quota = 4,
+					       .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = 10, .pages = 9 };
 	struct nrp_ratelimit_outcome outcome = { .admitted = 0x5a };
 
@@ -341,9 +378,9 @@ static void bad_arguments_are_refused_and_leave_the_output_alone(void **state)
 static void small_output_gets_part_of_the_outcomes_and_their_number(void **state)
 {
 	static const uint64_t jiffies[] = { 11, 11 };
-	const struct nrp_ratelimit_params params = {
-		.variant = NRP_RATELIMIT_TRYLOCK, .quota = 4, .interval = 10
-	};
+	const struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_TRYLOCK,
+						     .quota = 4,
+						     .interval = 10 };
 	const struct nrp_ratelimit_window window = { .end = 10, .pages = 9 };
 	struct nrp_ratelimit_outcome outcomes[3] = { { 0 }, { 0 }, { .admitted = 0x5a } };
 
@@ -355,7 +392,7 @@ static void small_output_gets_part_of_the_outcomes_and_their_number(void **state
 	assert_int_equal(nrp_ratelimit_race(&params, window, jiffies, one_page, 2, NULL, 0), 6);
 }
 
-/* ---- properties ----------------------------------------------------------------------------- */
+/* ---- properties --------------------------------------------------------------------- */
 
 #define CASES 400
 
@@ -388,8 +425,8 @@ static struct race_case random_case(uint64_t *rng)
 			c.jiffies[i] = c.jiffies[0];
 		c.pages[i] = random_range(rng, 1, 4);
 	}
-	c.nr_outcomes = nrp_ratelimit_race(&c.params, c.window, c.jiffies, c.pages, c.n,
-					   c.outcomes, MAX_OUTCOMES);
+	c.nr_outcomes = nrp_ratelimit_race(&c.params, c.window, c.jiffies, c.pages, c.n, c.outcomes,
+					   MAX_OUTCOMES);
 	assert_in_range(c.nr_outcomes, 1, MAX_OUTCOMES);
 	return c;
 }
@@ -411,8 +448,8 @@ static void check_serial(const struct race_case *c, const size_t *order)
 		if (nrp_ratelimit_admit(&c->params, &window, c->jiffies[i], c->pages[i]))
 			admitted = (uint8_t)(admitted | 1u << i);
 	}
-	assert_true(contains(c->outcomes, c->nr_outcomes, admitted, resets, window.end,
-			     window.pages));
+	assert_true(
+		contains(c->outcomes, c->nr_outcomes, admitted, resets, window.end, window.pages));
 }
 
 static void every_serial_order_is_a_possible_outcome(void **state)
@@ -444,9 +481,9 @@ static bool is_an_end(const struct race_case *c, uint64_t end)
 			continue;
 		while ((int64_t)(grid - c->jiffies[i]) < 0)
 			grid += c->params.interval;
-		if (end == (nrp_ratelimit_on_grid(c->params.variant) ?
-				    grid :
-				    c->jiffies[i] + c->params.interval))
+		if (end == (nrp_ratelimit_on_grid(c->params.variant)
+				    ? grid
+				    : c->jiffies[i] + c->params.interval))
 			return true;
 	}
 	return false;

@@ -34,8 +34,9 @@ static void write_rows(struct nrp_store *store, int64_t capture_id, enum nrp_rec
 
 	assert_ok(nrp_writer_new(&writer, store, capture_id, &err), &err);
 	for (uint32_t i = 0; i < nr_rows; i++)
-		assert_ok(nrp_writer_append(writer, kind, (const uint8_t *)rows + i * row_size,
-					    &err), &err);
+		assert_ok(
+			nrp_writer_append(writer, kind, (const uint8_t *)rows + i * row_size, &err),
+			&err);
 	assert_ok(nrp_writer_flush(writer, &err), &err);
 	nrp_writer_free(writer);
 }
@@ -201,19 +202,29 @@ static void blocks_record_their_ranges(void **state)
 	struct nrp_hint_fault rows[3] = {
 		{ .time = 30, .tgid = 7, .src_nid = 2, .this_nid = 1, .target_nid = -1 },
 		{ .time = 10, .tgid = 9, .src_nid = 3, .this_nid = 1, .target_nid = 0 },
-		{ .time = 20, .null = NRP_BIT(hint_fault, tgid) | NRP_BIT(hint_fault, src_nid),
-		  .tgid = 1000, .src_nid = 77, .this_nid = 5, .target_nid = 0 },
+		{ .time = 20,
+		  .null = NRP_BIT(hint_fault, tgid) | NRP_BIT(hint_fault, src_nid),
+		  .tgid = 1000,
+		  .src_nid = 77,
+		  .this_nid = 5,
+		  .target_nid = 0 },
 	};
 	struct nrp_loss loss = { .time = UINT64_MAX };
 
 	(void)state;
 	write_rows(store, capture.id, NRP_HINT_FAULT, rows, 3);
 	write_rows(store, capture.id, NRP_LOSS, &loss, 1);
-	assert_int_equal(util_integer(store, "SELECT count(*) FROM block WHERE kind = 0 AND "
-		"time_min = 10 AND time_max = 30 AND tgid_min = 7 AND tgid_max = 9 AND "
-		"nid_min = -1 AND nid_max = 5 AND epoch = 0 AND probability = 1.0"), 1);
-	assert_int_equal(util_integer(store, "SELECT count(*) FROM block WHERE kind = 17 AND "
-		"time_min = -1 AND tgid_min IS NULL AND nid_max IS NULL"), 1);
+	assert_int_equal(
+		util_integer(
+			store,
+			"SELECT count(*) FROM block WHERE kind = 0 AND "
+			"time_min = 10 AND time_max = 30 AND tgid_min = 7 AND tgid_max = 9 AND "
+			"nid_min = -1 AND nid_max = 5 AND epoch = 0 AND probability = 1.0"),
+		1);
+	assert_int_equal(util_integer(store,
+				      "SELECT count(*) FROM block WHERE kind = 17 AND "
+				      "time_min = -1 AND tgid_min IS NULL AND nid_max IS NULL"),
+			 1);
 	nrp_store_close(store);
 }
 
@@ -233,7 +244,7 @@ static void a_record_without_a_time_is_refused(void **state)
 	nrp_store_close(store);
 }
 
-/* ---- damage --------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------- */
 
 /* Loads a block image and, if that works, reads all of it. */
 static int load_image(struct nrp_block *block, enum nrp_record_kind kind, const void *data,
@@ -369,7 +380,8 @@ static void a_changed_byte_of_a_block_is_reported_as_damage(void **state)
 
 		assert_ok(nrp_store_begin(store, &err), &err);
 		assert_int_equal(sqlite3_blob_open(nrp_store_db(store), "main", "block", "data", 1,
-						   1, &blob), SQLITE_OK);
+						   1, &blob),
+				 SQLITE_OK);
 		assert_int_equal(sqlite3_blob_read(blob, &byte, 1, (int)at), SQLITE_OK);
 		byte ^= (uint8_t)(1u << util_below(8));
 		assert_int_equal(sqlite3_blob_write(blob, &byte, 1, (int)at), SQLITE_OK);
@@ -394,9 +406,15 @@ static void a_changed_byte_of_a_block_is_reported_as_damage(void **state)
 static void block_rows_that_contradict_the_table_are_damage(void **state)
 {
 	static const char *const changes[] = {
-		"rows = rows - 1",	   "rows = 0",	   "time_min = time_min + 1",
-		"time_min = -1",	   "codec = 0",	   "time_max = time_max + 1",
-		"time_max = time_max - 1", "checksum = 0", "data = x''",
+		"rows = rows - 1",
+		"rows = 0",
+		"time_min = time_min + 1",
+		"time_min = -1",
+		"codec = 0",
+		"time_max = time_max + 1",
+		"time_max = time_max - 1",
+		"checksum = 0",
+		"data = x''",
 		"kind = 3",
 	};
 
@@ -492,8 +510,8 @@ static void blocks_of_other_minor_versions(void **state)
 	assert_int_equal(nrp_columns_add(&columns, &row, 1), 0);
 	assert_int_equal(nrp_block_encode(encoder, NRP_MUNMAP, &columns, NULL, &image), 0);
 	memset(out, 0, sizeof(out));
-	assert_int_equal(nrp_block_load(block, NRP_MUNMAP, image.data, image.size, ~UINT64_C(0),
-					&why), 0);
+	assert_int_equal(
+		nrp_block_load(block, NRP_MUNMAP, image.data, image.size, ~UINT64_C(0), &why), 0);
 	assert_int_equal(nrp_block_read(block, out), 1);
 	assert_int_equal(out[0].null, NRP_BIT(munmap, start) | NRP_BIT(munmap, len) |
 					      NRP_BIT(munmap, downgrade) | NRP_BIT(munmap, result));
@@ -531,7 +549,7 @@ static void a_block_with_a_newer_codec_asks_for_a_newer_program(void **state)
 	assert_string_equal(err.remedy, "use a newer numareplay");
 }
 
-/* ---- SQL ------------------------------------------------------------------------------------ */
+/* ---- SQL ---------------------------------------------------------------------------- */
 
 /* All rows of a query over all columns equal @rows, columns in order, behind capture_id. */
 static void check_query(struct nrp_store *store, enum nrp_record_kind kind, const char *where,
@@ -617,8 +635,8 @@ static void sql_constraints_select_the_right_rows(void **state)
 	util_random_rows(NRP_RATELIMIT, others, 10, 1000000, 0);
 	write_rows(store, second.id, NRP_RATELIMIT, others, 10);
 
-#define CHECK(where, from, n) \
-	check_query(store, NRP_RATELIMIT, "WHERE " where, first.id, rows + (from) * size, n)
+#define CHECK(where, from, n)                                                                      \
+	check_query(store, NRP_RATELIMIT, "WHERE " where, first.id, rows + (from)*size, n)
 	CHECK("capture_id = 1", 0, 1000);
 	CHECK("capture_id = '1' AND time < 250", 0, 3);
 	CHECK("capture_id = 1.0 AND time < 250", 0, 3);
@@ -652,7 +670,8 @@ static void sql_constraints_select_the_right_rows(void **state)
 			 1004);
 	/* A join runs the inner scan again and again. */
 	assert_int_equal(util_integer(store, "SELECT count(*) FROM capture c JOIN ratelimit r "
-					     "ON r.capture_id = c.id AND r.time >= 99000"), 20);
+					     "ON r.capture_id = c.id AND r.time >= 99000"),
+			 20);
 	free(rows);
 	free(others);
 	nrp_store_close(store);
@@ -664,8 +683,12 @@ static void sql_compares_times_over_2_63_as_negative_numbers(void **state)
 	struct nrp_capture capture;
 	struct nrp_store *store = new_store(&capture);
 	struct nrp_loss rows[6] = {
-		{ .time = 1 }, { .time = 1000 }, { .time = INT64_MAX },
-		{ .time = UINT64_C(1) << 63 }, { .time = UINT64_MAX - 9 }, { .time = UINT64_MAX },
+		{ .time = 1 },
+		{ .time = 1000 },
+		{ .time = INT64_MAX },
+		{ .time = UINT64_C(1) << 63 },
+		{ .time = UINT64_MAX - 9 },
+		{ .time = UINT64_MAX },
 	};
 
 	(void)state;
@@ -678,7 +701,7 @@ static void sql_compares_times_over_2_63_as_negative_numbers(void **state)
 			assert_ok(nrp_store_exec(store, "DELETE FROM block", &err), &err);
 		for (uint32_t i = 0; round == 1 && i < 6; i++)
 			write_rows(store, capture.id, NRP_LOSS, &rows[i], 1);
-#define COUNT(where, n) \
+#define COUNT(where, n)                                                                            \
 	assert_int_equal(util_integer(store, "SELECT count(*) FROM loss WHERE " where), n)
 		COUNT("time >= 0", 3);
 		COUNT("time < 0", 3);
@@ -708,7 +731,8 @@ static void sql_reports_a_damaged_block(void **state)
 	make_file(100);
 	assert_ok(nrp_store_open(&store, PATH, NRP_STORE_WRITE, &err), &err);
 	assert_ok(nrp_store_exec(store, "UPDATE block SET checksum = checksum + 1 WHERE kind = 12",
-				 &err), &err);
+				 &err),
+		  &err);
 	assert_ok(nrp_store_register_tables(store, &err), &err);
 	stmt = nrp_store_prepare(store, "SELECT count(tid) FROM lock", &err);
 	assert_non_null(stmt);

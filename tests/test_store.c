@@ -67,7 +67,7 @@ static void check_refused(const char *path, enum nrp_store_mode mode, int code, 
 	assert_int_equal(nrp_store_open(&store, path, mode, NULL), code);
 }
 
-/* ---- descriptions --------------------------------------------------------------------------- */
+/* ---- descriptions ------------------------------------------------------------------- */
 
 static void the_first_error_wins(void **state)
 {
@@ -91,7 +91,7 @@ static void kinds_are_described_as_declared(void **state)
 
 	(void)state;
 	assert_null(nrp_kind(NRP_NR_KINDS));
-	assert_null(nrp_kind((enum nrp_record_kind)-1));
+	assert_null(nrp_kind((enum nrp_record_kind) - 1));
 	assert_string_equal(fault->name, "hint_fault");
 	assert_int_equal(fault->row_size, sizeof(struct nrp_hint_fault));
 	assert_string_equal(fault->columns[NRP_COL(hint_fault, mapcount)].name, "mapcount");
@@ -144,7 +144,7 @@ static void host_facts_start_unknown(void **state)
 	nrp_host_facts_clear(&facts);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 static void create_leaves_no_file_without_a_commit(void **state)
 {
@@ -332,7 +332,7 @@ static void names_with_a_meaning_to_sqlite_are_file_names(void **state)
 	}
 }
 
-/* ---- transactions --------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------------------- */
 
 static void transactions_do_not_nest(void **state)
 {
@@ -425,8 +425,10 @@ static void a_full_disk_is_an_internal_error_and_keeps_the_old_state(void **stat
 	store = open_store("full.db", NRP_STORE_WRITE);
 	assert_ok(nrp_store_exec(store, "PRAGMA max_page_count = 60", &err), &err);
 	assert_ok(nrp_store_begin(store, &err), &err);
-	r = nrp_store_exec(store, "INSERT INTO host_setting VALUES (1, 'x', "
-				  "printf('%.*c', 1000000, 'x'))", &err);
+	r = nrp_store_exec(store,
+			   "INSERT INTO host_setting VALUES (1, 'x', "
+			   "printf('%.*c', 1000000, 'x'))",
+			   &err);
 	assert_int_equal(r, -ENOSPC);
 	assert_int_equal(err.status, NRP_INTERNAL);
 	nrp_store_close(store);
@@ -454,8 +456,10 @@ static void kill_a_writer(const char *path, enum nrp_store_mode mode)
 		if (nrp_store_add_capture(store, &capture, NULL) < 0 ||
 		    nrp_store_exec(store, "UPDATE capture SET kernel = printf('%.*c', 3000, 'x')",
 				   NULL) < 0 ||
-		    nrp_store_exec(store, "INSERT INTO host_setting VALUES (1, 'x', "
-					  "printf('%.*c', 3000000, 'x'))", NULL) < 0)
+		    nrp_store_exec(store,
+				   "INSERT INTO host_setting VALUES (1, 'x', "
+				   "printf('%.*c', 3000000, 'x'))",
+				   NULL) < 0)
 			_exit(2);
 		raise(SIGKILL);
 	}
@@ -498,7 +502,7 @@ static void a_killed_writer_leaves_the_old_state(void **state)
 	nrp_store_close(store);
 }
 
-/* ---- captures ------------------------------------------------------------------------------- */
+/* ---- captures ----------------------------------------------------------------------- */
 
 /* Every member differs from every other and from its unknown value. */
 static void fill_capture(struct nrp_capture *capture)
@@ -588,10 +592,14 @@ static void a_capture_comes_back_as_it_was_stored(void **state)
 	nrp_capture_clear(&loaded);
 
 	/* The capture of which nothing is known holds NULLs, and comes back unknown. */
-	assert_int_equal(util_integer(store, "SELECT count(*) FROM capture WHERE id = 1 AND "
-		"kernel IS NULL AND clock IS NULL AND hz IS NULL AND moved_result IS NULL AND "
-		"balancing IS NULL AND probe_misses = 0 AND scan_size_mb IS NULL AND "
-		"host_id IS NULL AND cohort IS NULL AND probe_set IS NULL"), 1);
+	assert_int_equal(
+		util_integer(store,
+			     "SELECT count(*) FROM capture WHERE id = 1 AND "
+			     "kernel IS NULL AND clock IS NULL AND hz IS NULL AND moved_result IS "
+			     "NULL AND "
+			     "balancing IS NULL AND probe_misses = 0 AND scan_size_mb IS NULL AND "
+			     "host_id IS NULL AND cohort IS NULL AND probe_set IS NULL"),
+		1);
 	assert_ok(nrp_store_load_capture(store, "one", &loaded, &err), &err);
 	assert_int_equal(loaded.facts.hz, -1);
 	assert_int_equal(loaded.facts.balancing, -1);
@@ -673,8 +681,8 @@ static void the_capture_meant_is_found(void **state)
 		const char *which;
 		int64_t id;
 	} found[] = {
-		{ "alpha", 1 }, { "beta", 2 }, { "2", 2 }, { "3", 3 }, { "002", 2 },
-		{ "1", 3 }, /* a name before a number */
+		{ "alpha", 1 }, { "beta", 2 }, { "2", 2 },
+		{ "3", 3 },     { "002", 2 },  { "1", 3 }, /* a name before a number */
 	};
 	struct nrp_store *store;
 
@@ -688,8 +696,8 @@ static void the_capture_meant_is_found(void **state)
 	check_not_loaded("several.db", "gamma", NRP_USAGE,
 			 "has no capture gamma; it holds: alpha, beta, 1",
 			 "choose one with --capture");
-	check_not_loaded("several.db", "4", NRP_USAGE,
-			 "has no capture 4; it holds: alpha, beta, 1", "choose one with --capture");
+	check_not_loaded("several.db", "4", NRP_USAGE, "has no capture 4; it holds: alpha, beta, 1",
+			 "choose one with --capture");
 	check_not_loaded("several.db", "99999999999999999999", NRP_USAGE,
 			 "has no capture 99999999999999999999; it holds: alpha, beta, 1",
 			 "choose one with --capture");
@@ -765,9 +773,9 @@ static void deleting_a_capture_deletes_all_that_belongs_to_it(void **state)
 {
 	static const char *const two[] = { "one", "two", NULL };
 	static const char *const tables[] = {
-		"capture",     "host_cpu", "host_node",	   "host_setting", "name",
-		"counter",     "block",	   "replay",	   "lane_metric",  "decision",
-		"note",	       "fidelity", "fidelity_rule",
+		"capture", "host_cpu", "host_node",     "host_setting", "name",
+		"counter", "block",    "replay",        "lane_metric",  "decision",
+		"note",    "fidelity", "fidelity_rule",
 	};
 	struct nrp_error err = NRP_ERROR_INIT;
 	struct nrp_store *store;
@@ -838,7 +846,7 @@ static void names_counters_and_settings(void **state)
 	nrp_store_close(store);
 }
 
-/* ---- schema --------------------------------------------------------------------------------- */
+/* ---- schema ------------------------------------------------------------------------- */
 
 static void the_views_show_captures_and_metrics(void **state)
 {
@@ -851,18 +859,21 @@ static void the_views_show_captures_and_metrics(void **state)
 	fill_tables(store, 1);
 	add_capture(store, "two", 2);
 	assert_int_equal(util_integer(store, "SELECT \"lock\" FROM report_capture "
-					     "WHERE name = 'one' AND hint_fault = 0"), 2);
+					     "WHERE name = 'one' AND hint_fault = 0"),
+			 2);
 	assert_int_equal(util_integer(store, "SELECT \"lock\" FROM report_capture "
-					     "WHERE name = 'two'"), 0);
+					     "WHERE name = 'two'"),
+			 0);
 	assert_int_equal(util_integer(store, "SELECT new_upper FROM report_metrics WHERE "
 					     "capture = 'one' AND metric = 'migrated_pages' AND "
-					     "new_lower IS NULL AND avoided_value = 2"), 2);
+					     "new_lower IS NULL AND avoided_value = 2"),
+			 2);
 	/* Each kind has its column, and counts its own rows. */
 	for (int k = 0; k < NRP_NR_KINDS; k++) {
 		char *sql = sqlite3_mprintf(
 			"INSERT INTO block (capture_id, kind, rows, time_min, time_max, codec, "
-			"checksum, raw_size, data) VALUES (2, %d, %d, 0, 0, 1, 0, 0, x'')", k,
-			k + 100);
+			"checksum, raw_size, data) VALUES (2, %d, %d, 0, 0, 1, 0, 0, x'')",
+			k, k + 100);
 		char query[128];
 
 		assert_non_null(sql);
@@ -885,13 +896,21 @@ static void the_schema_keeps_its_conventions(void **state)
 	(void)state;
 	make_file("s.db", one);
 	store = open_store("s.db", NRP_STORE_READ);
-	assert_int_equal(util_integer(store, "SELECT count(*) FROM pragma_table_list WHERE "
-		"type = 'table' AND strict = 0 AND name NOT LIKE 'sqlite_%'"), 0);
-	assert_int_equal(util_integer(store, "SELECT count(*) FROM sqlite_schema s "
-		"JOIN pragma_foreign_key_list(s.name) f WHERE f.on_delete <> 'CASCADE'"), 0);
+	assert_int_equal(util_integer(store,
+				      "SELECT count(*) FROM pragma_table_list WHERE "
+				      "type = 'table' AND strict = 0 AND name NOT LIKE 'sqlite_%'"),
+			 0);
+	assert_int_equal(
+		util_integer(
+			store,
+			"SELECT count(*) FROM sqlite_schema s "
+			"JOIN pragma_foreign_key_list(s.name) f WHERE f.on_delete <> 'CASCADE'"),
+		0);
 	/* Every column has a comment on its line. */
-	stmt = nrp_store_prepare(store, "SELECT s.sql, c.name FROM sqlite_schema s "
-		"JOIN pragma_table_info(s.name) c WHERE s.type = 'table'", &err);
+	stmt = nrp_store_prepare(store,
+				 "SELECT s.sql, c.name FROM sqlite_schema s "
+				 "JOIN pragma_table_info(s.name) c WHERE s.type = 'table'",
+				 &err);
 	assert_non_null(stmt);
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		const char *sql = (const char *)sqlite3_column_text(stmt, 0);

@@ -24,14 +24,14 @@
 #include <trace-cmd.h>
 #include <unistd.h>
 
-#define SKIPPED       77
+#define SKIPPED 77
 #define MAX_INSTANCES 16
-#define FLIPS         40          /* damaged copies of a small capture */
-#define SMALL         (600 << 10) /* bytes of captures that are damaged and cut */
+#define FLIPS 40          /* damaged copies of a small capture */
+#define SMALL (600 << 10) /* bytes of captures that are damaged and cut */
 
 static glob_t files;
 
-/* ---- libtracecmd's events, merged by the plainest means ---------------------------------- */
+/* ---- libtracecmd's events, merged by the plainest means ----------------------------- */
 
 struct reference {
 	struct tracecmd_input *input; /* of the file */
@@ -104,7 +104,7 @@ static struct tep_record *reference_next(struct reference *ref)
 	return best;
 }
 
-/* ---- against it -------------------------------------------------------------------------- */
+/* ---- against it --------------------------------------------------------------------- */
 
 static void compare_event(const char *path, size_t i, struct tep_handle *tep,
 			  const struct nrp_raw_event *got, struct tep_record *want)
@@ -169,7 +169,7 @@ static void events_are_those_of_libtracecmd_in_order_of_time(void **state)
 		compare_file(files.gl_pathv[i]);
 }
 
-/* ---- the same events in every format ----------------------------------------------------- */
+/* ---- the same events in every format ------------------------------------------------ */
 
 static struct nrp_tracefile *open_or_fail(const char *path)
 {
@@ -250,7 +250,7 @@ static void a_capture_written_as_another_version_has_the_same_events(void **stat
 	}
 }
 
-/* ---- damage ------------------------------------------------------------------------------ */
+/* ---- damage ------------------------------------------------------------------------- */
 
 static struct nrp_blob load(const char *path)
 {

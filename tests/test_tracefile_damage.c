@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define TIME_LIMIT 600 /* seconds for all: a reader that runs in a circle ends here */
-#define FLIPS      1000
+#define FLIPS 1000
 #define MAX_ERRORS 100000 /* damaged pages of a file */
 
 static const struct sample_kind small = {
@@ -72,7 +72,7 @@ static void check_failure(const struct outcome *outcome, uint64_t size)
 	assert_true(outcome->err.what[0] && outcome->err.file[0]);
 }
 
-/* ---- cut short --------------------------------------------------------------------------- */
+/* ---- cut short ---------------------------------------------------------------------- */
 
 static void check_cut(const char *path, uint64_t size)
 {
@@ -124,7 +124,7 @@ static void the_error_of_a_cut_file_says_what_is_missing(void **state)
 	sample_free(sample);
 }
 
-/* ---- damaged ----------------------------------------------------------------------------- */
+/* ---- damaged ------------------------------------------------------------------------ */
 
 static void flip_bytes(const struct nrp_blob *bytes, uint64_t *random, unsigned int n)
 {

@@ -120,9 +120,8 @@ static void run(const struct nrp_hint_fault *faults, size_t n, uint64_t after,
 	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
 
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(nrp_worlds_fault(w, &faults[i],
-						  faults[i].attempt && !faults[i].moved),
-				 0);
+		assert_int_equal(
+			nrp_worlds_fault(w, &faults[i], faults[i].attempt && !faults[i].moved), 0);
 	nrp_worlds_finish(w, 3200);
 	check(w, e);
 	nrp_worlds_free(w);
@@ -202,7 +201,8 @@ static struct nrp_scan_range range(uint64_t time, uint64_t start, uint64_t end)
 	return g;
 }
 
-static void scan(struct nrp_worlds *w, uint64_t time, int32_t mm_users, uint64_t start, uint64_t end)
+static void scan(struct nrp_worlds *w, uint64_t time, int32_t mm_users, uint64_t start,
+		 uint64_t end)
 {
 	struct nrp_scan_pass p = pass(time, mm_users);
 	struct nrp_scan_range g = range(time + 1, start, end);
@@ -261,7 +261,7 @@ static void test_missing_faults_by_address(void **state)
 	scan(w, 50, 1, ADDR, ADDR + 4096);
 	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
 	scan(w, 600, 1, ADDR + 4096, ADDR + 8192); /* next page */
-	scan(w, 700, 1, ADDR - 4096, ADDR);	   /* page before */
+	scan(w, 700, 1, ADDR - 4096, ADDR);        /* page before */
 	scan(w, 800, 1, ADDR - 4096, ADDR + 8192); /* covers it */
 	nrp_worlds_finish(w, 3200);
 	assert_int_equal(nrp_worlds_result(w, 0)->extra_faults_max, 1);
@@ -297,9 +297,9 @@ static void test_huge_page(void **state)
 }
 
 /*
- * Local huge pages of a single thread: armed by kernels with a THP function of their own, and by those
- * whose record shows local ones; else left alone like base pages. The page is refused at 100 on record and moved
- * by the world; the recorded fault at 1100 is local there, and happens or not.
+ * Local huge pages of a single thread: armed by kernels with a THP function of their own, and by
+ * those whose record shows local ones; else left alone like base pages. The page is refused at 100
+ * on record and moved by the world; the recorded fault at 1100 is local there, and happens or not.
  */
 static void test_local_huge_page(void **state)
 {
@@ -307,7 +307,7 @@ static void test_local_huge_page(void **state)
 		bool thp_function, local_ones;
 		uint32_t pages;
 		uint64_t faults;
-	} cases[] = { { false, false, 1, 1 },	{ true, false, 1, 1 },	 { false, true, 1, 2 },
+	} cases[] = { { false, false, 1, 1 },   { true, false, 1, 1 },   { false, true, 1, 2 },
 		      { false, false, 512, 1 }, { true, false, 512, 2 }, { false, true, 512, 3 } };
 
 	(void)state;
@@ -335,16 +335,17 @@ static void test_local_huge_page(void **state)
 /* A page found elsewhere than left moved without us: every world follows, taint is gone. */
 static void test_external_move(void **state)
 {
-	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(1100, 1, 0, NO_ATTEMPT) };
+	const struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED),
+					    fault(1100, 1, 0, NO_ATTEMPT) };
 
 	(void)state;
 	run(f, 2, NEVER, &(struct expected){ 2, 2, 1, 0, 1, 0, 0, false });
 }
 
 /*
- * Residency by hand: page on node 0, thread 1 (node 1) faults at 1 s and 3 s, capture ends at 4 s, the record
- * moves it at 1 s, the world never. Record: 0 s remote. World: 2 s until the second fault with
- * either accessor, and 1 s to the end with the previous one.
+ * Residency by hand: page on node 0, thread 1 (node 1) faults at 1 s and 3 s, capture ends at 4 s,
+ * the record moves it at 1 s, the world never. Record: 0 s remote. World: 2 s until the second
+ * fault with either accessor, and 1 s to the end with the previous one.
  */
 static void test_residency(void **state)
 {
@@ -378,9 +379,8 @@ static void test_unknown_outcome(void **state)
 
 	(void)state;
 	for (int succeeds = 0; succeeds < 2; succeeds++) {
-		struct nrp_worlds *w =
-			new_world(&facts, &after,
-				  succeeds ? NRP_UNKNOWN_SUCCEEDS : NRP_UNKNOWN_FAILS);
+		struct nrp_worlds *w = new_world(
+			&facts, &after, succeeds ? NRP_UNKNOWN_SUCCEEDS : NRP_UNKNOWN_FAILS);
 
 		assert_int_equal(nrp_worlds_fault(w, &f, true), 0);
 		assert_int_equal(nrp_worlds_result(w, 0)->moves, succeeds);
@@ -390,11 +390,11 @@ static void test_unknown_outcome(void **state)
 }
 
 /*
- * A fault that a world does not have leaves no mark there. By hand, filter 6.1, page on node 1: thread 2 is
- * refused at 100 on record, the world moves the page to node 0, thread 2 is its last user. The
- * pass at 600 is left out, so thread 3's access at 1100 marks the page on record only. At 70 s thread
- * 258 comes from node 1, young, with thread 2's pid byte: the page is its own (D4) and moves back.
- * Thread 3's mark would have kept it (D5).
+ * A fault that a world does not have leaves no mark there. By hand, filter 6.1, page on node 1:
+ * thread 2 is refused at 100 on record, the world moves the page to node 0, thread 2 is its last
+ * user. The pass at 600 is left out, so thread 3's access at 1100 marks the page on record only. At
+ * 70 s thread 258 comes from node 1, young, with thread 2's pid byte: the page is its own (D4) and
+ * moves back. Thread 3's mark would have kept it (D5).
  */
 static void test_left_out_fault_leaves_no_mark(void **state)
 {
@@ -404,8 +404,8 @@ static void test_left_out_fault_leaves_no_mark(void **state)
 					   .nr_nodes = 2,
 					   .unknown = NRP_UNKNOWN_SUCCEEDS,
 					   .thin_after_divergence = true };
-	struct nrp_hint_fault f[] = { fault(60 * ms, 1, 0, NO_ATTEMPT), fault(100 * ms, 2, 1, DENIED),
-				      fault(1100 * ms, 2, 1, DENIED),
+	struct nrp_hint_fault f[] = { fault(60 * ms, 1, 0, NO_ATTEMPT),
+				      fault(100 * ms, 2, 1, DENIED), fault(1100 * ms, 2, 1, DENIED),
 				      fault(70000 * ms, 1, 1, NO_ATTEMPT) };
 	struct nrp_worlds *w;
 
@@ -439,7 +439,8 @@ static void test_null(void **state)
 {
 	struct nrp_host_facts facts = host();
 	struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
-					   .nr_nodes = 2, .unknown = NRP_UNKNOWN_EXPECTED };
+					   .nr_nodes = 2,
+					   .unknown = NRP_UNKNOWN_EXPECTED };
 	struct nrp_worlds *w;
 	uint32_t seed = 12345;
 	int nid[64] = { 0 };
@@ -456,7 +457,9 @@ static void test_null(void **state)
 		tid = 1 + (int)(seed >> 25 & 1);
 		this = tid == 1;
 		f = fault(i * 1000, tid, nid[page],
-			  nid[page] == this ? NO_ATTEMPT : seed >> 24 & 1 ? MOVED : NO_ATTEMPT);
+			  nid[page] == this ? NO_ATTEMPT
+			  : seed >> 24 & 1  ? MOVED
+					    : NO_ATTEMPT);
 		f.addr = ADDR + 4096 * (uint64_t)page;
 		if (f.attempt) {
 			nid[page] = this;

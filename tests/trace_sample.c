@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TYPE_PADDING     29
+#define TYPE_PADDING 29
 #define TYPE_TIME_EXTEND 30
-#define TYPE_TIME_STAMP  31
-#define DELTA_MASK       ((1u << 27) - 1)
+#define TYPE_TIME_STAMP 31
+#define DELTA_MASK ((1u << 27) - 1)
 
 /* The file of sample_file(): it is in memory only. */
 static int file_fd = -1;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #define SAMPLE_UNAME "Linux sample 6.12.0 x86_64"
-#define SAMPLE_PAGE  4096
-#define SAMPLE_ID    311 /* id of the event sched:sample; 1 is ftrace:function */
+#define SAMPLE_PAGE 4096
+#define SAMPLE_ID 311 /* id of the event sched:sample; 1 is ftrace:function */
 
 /* For what only a mistake in the test, or a full disk, can make false. */
 static inline void must(bool ok)

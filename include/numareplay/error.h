@@ -11,25 +11,28 @@
 
 /* What a failed call means for the user; the values are the exit statuses. */
 enum nrp_status {
-	NRP_DONE = 0,	  /* done */
-	NRP_NO = 1,	  /* the answer is "no" */
-	NRP_USAGE = 2,	  /* wrong options or names */
-	NRP_INPUT = 3,	  /* input unreadable or damaged */
-	NRP_HOST = 4,	  /* the host refuses: permission, lockdown, no tracefs */
+	NRP_DONE = 0,     /* done */
+	NRP_NO = 1,       /* the answer is "no" */
+	NRP_USAGE = 2,    /* wrong options or names */
+	NRP_INPUT = 3,    /* input unreadable or damaged */
+	NRP_HOST = 4,     /* the host refuses: permission, lockdown, no tracefs */
 	NRP_INTERNAL = 5, /* out of memory, full disk, a bug */
 };
 
 struct nrp_error {
 	enum nrp_status status; /* NRP_DONE while unset */
-	int code;		/* negative errno */
-	int64_t offset;		/* bytes from the start of the file; -1: not applicable */
-	char file[512];		/* "" where no file is concerned */
-	char what[512];		/* what is wrong */
-	char remedy[256];	/* what to do; "" if there is nothing to say */
+	int code;               /* negative errno */
+	int64_t offset;         /* bytes from the start of the file; -1: not applicable */
+	char file[512];         /* "" where no file is concerned */
+	char what[512];         /* what is wrong */
+	char remedy[256];       /* what to do; "" if there is nothing to say */
 };
 
 /* Start value of an error object. */
-#define NRP_ERROR_INIT { .status = NRP_DONE, .code = 0, .offset = -1 }
+#define NRP_ERROR_INIT                                                                             \
+	{                                                                                          \
+		.status = NRP_DONE, .code = 0, .offset = -1                                        \
+	}
 
 /*
  * Fills @err (which may be NULL; the first error wins) and returns @code, a negative

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off: the lists below are tables */
 typedef uint8_t nrp_u8;
 typedef uint16_t nrp_u16;
 typedef uint32_t nrp_u32;
@@ -435,7 +436,7 @@ enum { NRP_HUGETLB_FAULT, NRP_HUGETLB_PTE_ALLOC, NRP_HUGETLB_SHARE, NRP_HUGETLB_
        NRP_HUGETLB_QUEUE, NRP_HUGETLB_ISOLATE, NRP_HUGETLB_MOVED };
 enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS };
 
-/* ---- host facts ------------------------------------------------------------------------ */
+/* ---- host facts --------------------------------------------------------------------- */
 
 #define NRP_MAX_NODES 1024 /* MAX_NUMNODES of every 64-bit kernel configuration in use */
 #define NRP_MAX_CPUS 65536 /* limit on CPU ids read from a file */
@@ -477,7 +478,7 @@ void nrp_host_facts_clear(struct nrp_host_facts *facts);
 /* Node of a CPU, or -1. */
 int nrp_host_cpu_nid(const struct nrp_host_facts *facts, int cpu);
 
-/* ---- descriptions (used by the store, SQL and documentation) ----------------------------- */
+/* ---- descriptions (used by the store, SQL and documentation) ------------------------ */
 
 enum nrp_column_type { NRP_T_u8, NRP_T_u16, NRP_T_u32, NRP_T_u64, NRP_T_i8, NRP_T_i16, NRP_T_i32,
 		       NRP_T_i64 };

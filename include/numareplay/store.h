@@ -24,7 +24,7 @@
 struct nrp_store;
 
 enum nrp_store_mode {
-	NRP_STORE_READ,	 /* must exist, opened read-only */
+	NRP_STORE_READ,  /* must exist, opened read-only */
 	NRP_STORE_WRITE, /* must exist (results are added) */
 	NRP_STORE_CREATE /* created if it does not exist; an empty file counts as absent */
 };
@@ -48,8 +48,8 @@ int nrp_store_commit(struct nrp_store *store, struct nrp_error *err);
 void nrp_store_rollback(struct nrp_store *store);
 
 /*
- * Fails @err with the connection's own message, "cannot DOING: MESSAGE": damaged, busy, read-only or
- * SQL that does not fit the file's tables -> NRP_INPUT; full disk, I/O, memory -> NRP_INTERNAL.
+ * Fails @err with the connection's own message, "cannot DOING: MESSAGE": damaged, busy, read-only
+ * or SQL that does not fit the file's tables -> NRP_INPUT; full disk, I/O, memory -> NRP_INTERNAL.
  */
 int nrp_store_fail(struct nrp_store *store, struct nrp_error *err, const char *doing);
 
@@ -58,21 +58,21 @@ sqlite3_stmt *nrp_store_prepare(struct nrp_store *store, const char *sql, struct
 /* Runs statements without results. */
 int nrp_store_exec(struct nrp_store *store, const char *sql, struct nrp_error *err);
 
-/* ---- captures ---------------------------------------------------------------------------- */
+/* ---- captures ----------------------------------------------------------------------- */
 
 struct nrp_capture {
 	int64_t id;
-	char name[256];	 /* file name without directory and ending, or --name */
-	char source[16]; /* "trace.dat" */
+	char name[256];   /* file name without directory and ending, or --name */
+	char source[16];  /* "trace.dat" */
 	uint8_t hash[32]; /* of the capture's bytes: refuses a second import; all zero: unknown */
 	uint64_t first_time, last_time; /* ns of the first and last event; 0 0: no event */
-	uint64_t events;		/* events read, of every kind */
-	uint64_t lost_events;		/* known number of lost events */
-	int64_t loss_gaps;		/* gaps of unknown size */
-	int64_t probe_misses;		/* -1 unknown */
-	uint64_t unjoined_events;	/* events that belong to no record */
-	uint64_t other_events;		/* events of kinds that no record holds */
-	struct nrp_host_facts facts;	/* owned: nrp_capture_clear() */
+	uint64_t events;                /* events read, of every kind */
+	uint64_t lost_events;           /* known number of lost events */
+	int64_t loss_gaps;              /* gaps of unknown size */
+	int64_t probe_misses;           /* -1 unknown */
+	uint64_t unjoined_events;       /* events that belong to no record */
+	uint64_t other_events;          /* events of kinds that no record holds */
+	struct nrp_host_facts facts;    /* owned: nrp_capture_clear() */
 };
 
 void nrp_capture_clear(struct nrp_capture *capture);
@@ -109,8 +109,8 @@ int nrp_store_intern(struct nrp_store *store, int64_t capture_id, const char *te
 		     uint32_t *ret_id, struct nrp_error *err);
 
 /* /proc/vmstat before (0) or after (1) the capture. */
-int nrp_store_put_counter(struct nrp_store *store, int64_t capture_id, const char *name, int snapshot,
-			  int64_t value, struct nrp_error *err);
+int nrp_store_put_counter(struct nrp_store *store, int64_t capture_id, const char *name,
+			  int snapshot, int64_t value, struct nrp_error *err);
 /* Difference after - before; -ENOENT (without filling @err) if either is missing. */
 int nrp_store_counter_delta(struct nrp_store *store, int64_t capture_id, const char *name,
 			    int64_t *ret_delta);
@@ -122,7 +122,7 @@ int nrp_store_put_setting(struct nrp_store *store, int64_t capture_id, const cha
 int nrp_store_get_setting(struct nrp_store *store, int64_t capture_id, const char *name,
 			  char **ret_value, struct nrp_error *err);
 
-/* ---- samples: writing ---------------------------------------------------------------------- */
+/* ---- samples: writing --------------------------------------------------------------- */
 
 struct nrp_writer;
 
@@ -140,7 +140,7 @@ int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, cons
 int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err);
 struct nrp_writer *nrp_writer_free(struct nrp_writer *writer);
 
-/* ---- samples: reading ---------------------------------------------------------------------- */
+/* ---- samples: reading --------------------------------------------------------------- */
 
 struct nrp_cursor;
 
@@ -159,11 +159,12 @@ struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor);
 int nrp_store_count(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
 		    uint64_t *ret_rows, struct nrp_error *err);
 
-/* ---- SQL over samples ---------------------------------------------------------------------- */
+/* ---- SQL over samples --------------------------------------------------------------- */
 
 /*
- * Registers one eponymous virtual table per record kind on the store's connection. Each has the kind's
- * columns plus capture_id (first column) and pushes time and capture_id constraints down to the blocks.
+ * Registers one eponymous virtual table per record kind on the store's connection. Each has the
+ * kind's columns plus capture_id (first column) and pushes time and capture_id constraints down to
+ * the blocks.
  */
 int nrp_store_register_tables(struct nrp_store *store, struct nrp_error *err);
 

@@ -53,7 +53,7 @@ const char *nrp_filter_rule_name(enum nrp_filter_rule rule)
 	return (unsigned int)rule < NRP_NR_FILTER_RULES ? names[rule] : NULL;
 }
 
-/* ---- cpupid: who touched the page last ------------------------------------------------------ */
+/* ---- cpupid: who touched the page last ---------------------------------------------- */
 
 uint32_t nrp_filter_cpupid_unset(const struct nrp_filter_host *host)
 {
@@ -98,7 +98,7 @@ static int cpupid_nid(const struct nrp_filter_host *host, uint32_t cpupid)
 	return cpupid_valid(host, cpupid) ? host->cpu_nid[cpupid_cpu(host, cpupid)] : -1;
 }
 
-/* ---- the rules ------------------------------------------------------------------------------ */
+/* ---- the rules ---------------------------------------------------------------------- */
 
 static struct nrp_filter_result stay(enum nrp_filter_rule rule)
 {

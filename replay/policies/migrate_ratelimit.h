@@ -13,23 +13,23 @@
 
 /* Lock (spin, trylock) x window (stretched, fixed grid). */
 enum nrp_ratelimit_variant {
-	NRP_RATELIMIT_SPIN,	       /* spin lock, window restarts at the first attempt after expiry */
-	NRP_RATELIMIT_TRYLOCK,	       /* trylock, windows on a fixed grid */
-	NRP_RATELIMIT_SPIN_GRID,       /* spin lock, fixed grid */
+	NRP_RATELIMIT_SPIN,      /* spin lock, window restarts at the first attempt after expiry */
+	NRP_RATELIMIT_TRYLOCK,   /* trylock, windows on a fixed grid */
+	NRP_RATELIMIT_SPIN_GRID, /* spin lock, fixed grid */
 	NRP_RATELIMIT_TRYLOCK_STRETCH, /* trylock, stretched window */
-	NRP_RATELIMIT_NONE,	       /* 4.19 and later: no limit */
+	NRP_RATELIMIT_NONE,            /* 4.19 and later: no limit */
 	NRP_NR_RATELIMIT_VARIANTS
 };
 
 struct nrp_ratelimit_params {
 	enum nrp_ratelimit_variant variant;
-	uint64_t quota;	   /* R, pages: an attempt is refused when more than R are already charged */
+	uint64_t quota; /* R, pages: an attempt is refused when more than R are already charged */
 	uint64_t interval; /* I, jiffies (>= 1) */
 };
 
 /* State of one target node. */
 struct nrp_ratelimit_window {
-	uint64_t end;	/* W, jiffies: the window is over when now is after it (wrap-safe) */
+	uint64_t end;   /* W, jiffies: the window is over when now is after it (wrap-safe) */
 	uint64_t pages; /* nr: pages charged in this window */
 };
 
@@ -49,22 +49,22 @@ uint64_t nrp_ratelimit_quota(uint64_t page_size);
 bool nrp_ratelimit_admit(const struct nrp_ratelimit_params *params,
 			 struct nrp_ratelimit_window *window, uint64_t jiffies, uint64_t pages);
 
-/* ---- concurrency (spec 1.6) ----------------------------------------------------------------- */
+/* ---- concurrency (spec 1.6) --------------------------------------------------------- */
 
 #define NRP_RATELIMIT_RACERS 3 /* calls in flight that are enumerated exhaustively */
 
 /* One possible outcome of calls that overlap in time. */
 struct nrp_ratelimit_outcome {
-	uint8_t admitted; /* bit i: call i was admitted */
-	uint8_t resets;	  /* times the window was reset */
+	uint8_t admitted;                   /* bit i: call i was admitted */
+	uint8_t resets;                     /* times the window was reset */
 	struct nrp_ratelimit_window window; /* state after all calls */
 };
 
 /*
- * All outcomes of @n <= NRP_RATELIMIT_RACERS overlapping calls of @pages[i] pages at @jiffies[i], over
- * every interleaving of the step model (test expiry; lock or trylock; zero; set end; unlock;
- * compare; load; store). Writes up to @max distinct outcomes in no particular order and returns their number
- * (which may exceed @max), or -EINVAL.
+ * All outcomes of @n <= NRP_RATELIMIT_RACERS overlapping calls of @pages[i] pages at @jiffies[i],
+ * over every interleaving of the step model (test expiry; lock or trylock; zero; set end; unlock;
+ * compare; load; store). Writes up to @max distinct outcomes in no particular order and returns
+ * their number (which may exceed @max), or -EINVAL.
  */
 int nrp_ratelimit_race(const struct nrp_ratelimit_params *params,
 		       struct nrp_ratelimit_window window, const uint64_t *jiffies,

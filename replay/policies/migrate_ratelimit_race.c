@@ -35,8 +35,8 @@ enum race_step {
 
 /* Everything the future depends on. No padding: states are compared and hashed as bytes. */
 struct race_state {
-	uint64_t end;			     /* W */
-	uint64_t pages;			     /* nr */
+	uint64_t end;                        /* W */
+	uint64_t pages;                      /* nr */
 	uint64_t kept[NRP_RATELIMIT_RACERS]; /* per call: w from a to d, nr from g to h; else 0 */
 	uint8_t step[NRP_RATELIMIT_RACERS];
 	uint8_t locked;
@@ -66,7 +66,7 @@ struct race {
 
 #define FIRST_SLOTS 1024
 
-/* ---- visited set ---------------------------------------------------------------------------- */
+/* ---- visited set -------------------------------------------------------------------- */
 
 /* The slot that holds @state, or the free one where it belongs. */
 static struct race_state *race_set_slot(const struct race_set *set, const struct race_state *state)
@@ -122,7 +122,7 @@ static int race_set_add(struct race_set *set, const struct race_state *state)
 	return 1;
 }
 
-/* ---- the steps ------------------------------------------------------------------------------ */
+/* ---- the steps ---------------------------------------------------------------------- */
 
 static bool waits_for_lock(enum nrp_ratelimit_variant variant)
 {
@@ -145,7 +145,7 @@ static void race_step(const struct race *race, struct race_state *state, size_t 
 	uint64_t *kept = &state->kept[call];
 	uint8_t *step = &state->step[call];
 
-	switch ((enum race_step)*step) {
+	switch ((enum race_step) * step) {
 	case STEP_TEST:
 		if (!nrp_ratelimit_expired(state->end, jiffies)) {
 			*step = STEP_COMPARE;

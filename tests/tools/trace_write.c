@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#define LEVEL       19 /* of zstd */
+#define LEVEL 19       /* of zstd */
 #define CHUNK_PAGES 10 /* pages in a compressed chunk, as trace-cmd has it */
 
 /* The file so far; after a failed allocation nothing is added any more. */
@@ -119,7 +119,7 @@ static bool has_option(const struct nrp_trace_parts *parts, uint16_t id)
 	return false;
 }
 
-/* ---- version 6 --------------------------------------------------------------------------- */
+/* ---- version 6 ---------------------------------------------------------------------- */
 
 static uint32_t v6_cpu_count(const struct nrp_trace_parts *parts)
 {
@@ -233,7 +233,7 @@ struct nrp_blob nrp_parts_write_v6(const struct nrp_trace_parts *parts)
 	return out.file;
 }
 
-/* ---- version 7 --------------------------------------------------------------------------- */
+/* ---- version 7 ---------------------------------------------------------------------- */
 
 /* Compressed size, size, data. */
 static void put_packed(struct output *out, const uint8_t *data, size_t size)
