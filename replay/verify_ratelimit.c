@@ -112,6 +112,8 @@ static int list_quotas(struct quotas *q, const struct nrp_attempts *attempts,
 
 		if (r < 0 || !refused)
 			return r;
+		if (!low && high)
+			low = 1; /* 0 would let one page pass per window: no such kernel */
 		add_quota(q, low, high);
 		for (uint64_t less = 1; less <= MAX_OVERSHOOT && less < low; less++)
 			add_quota(q, low - less, low - less);
