@@ -25,6 +25,8 @@ struct place {
 struct page {
 	uint64_t first_time, last_time; /* of its faults; 0: never seen */
 	int16_t nid;                    /* as recorded, after the last fault */
+	int16_t moved_from;             /* by its last recorded move */
+	uint64_t moved_at;              /* end of that move, 0: none */
 	int16_t accessor;               /* node of the last fault's CPU */
 	uint32_t pages;
 	struct place place[]; /* [nr_worlds] */
@@ -196,6 +198,11 @@ struct step {
 	int observed_nid; /* of the page after the fault, as recorded */
 	bool attempted;   /* the kernel's attempt came to the limiter's place */
 	bool refused, moved;
+	/*
+	 * The fault began while another one was moving the page, and saw the node it came from. On
+	 * record nothing comes of it any more.
+	 */
+	bool overtaken;
 	bool is_private; /* single-threaded, private VMA: local pages are not armed */
 	uint32_t kept;   /* worlds that had the pass that armed this page */
 	struct task *task;
@@ -321,7 +328,7 @@ static bool try_recorded(struct nrp_worlds *w, struct world *world, const struct
 		return s->moved; /* moved without an attempt on record: as recorded */
 	if (!admit(w, world, s, s->f->attempt_nid))
 		return false;
-	return s->refused ? unknown_outcome(w, world) : s->moved;
+	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
 }
 
 /* From here on the address space's scan periods, and so its faults, may be others. */
@@ -392,7 +399,7 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 	/* A page that somebody else moved is where it was found, in every world. */
 	if (external || !tainted)
 		place->nid = (int16_t)s->src;
-	tainted = place->nid != s->src;
+	tainted = s->overtaken ? tainted : place->nid != s->src;
 	if (!place->cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
 		place->last_cpupid = s->f->last_cpupid;
 	nid_before = place->nid;
@@ -406,11 +413,12 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 			world->result.suppressed++;
 	} else {
 		int nid = decide(w, i, s, place);
-		bool moves = nid != nid_before;
 
 		exchange_cpupid(w, s, place, nid_before);
+		if (s->overtaken && !tainted)
+			nid = nid_before; /* here, too, the page is on its way */
 		place->nid = (int16_t)nid;
-		if (moves) {
+		if (nid != nid_before) {
 			world->result.moves++;
 			world->result.moved_pages += s->pages;
 			world->result.added += !s->moved || tainted;
@@ -418,6 +426,8 @@ static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool e
 			world->result.suppressed++;
 		}
 	}
+	if (s->overtaken && !tainted)
+		place->nid = s->page->nid;
 	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)
 		place->apart_since = s->f->time;
 }
@@ -563,7 +573,11 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool 
 	s.page = nrp_pages_get(w->pages, f->mm, page);
 	if (!s.page)
 		return -ENOMEM;
-	external = s.page->first_time && s.page->nid != s.src;
+	s.overtaken = s.page->first_time && !s.moved && s.page->nid != s.src &&
+		      s.page->moved_from == s.src && f->time < s.page->moved_at;
+	if (s.overtaken)
+		s.observed_nid = s.page->nid;
+	external = s.page->first_time && s.page->nid != s.src && !s.overtaken;
 	if (s.page->first_time)
 		account_time(w, s.page, f->time, s.this);
 	else
@@ -577,6 +591,10 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool 
 			s.page->place[i].nid = s.page->nid = (int16_t)s.src;
 	for (int i = 0; i < w->nr_worlds; i++)
 		step_world(w, i, &s, external);
+	if (s.moved) {
+		s.page->moved_from = (int16_t)s.src;
+		s.page->moved_at = s.attempted ? attempt.end_time : s.time;
+	}
 	s.page->nid = (int16_t)s.observed_nid;
 	s.page->accessor = (int16_t)s.this;
 	s.page->pages = (uint32_t)s.pages;

@@ -343,6 +343,60 @@ static void test_external_move(void **state)
 }
 
 /*
+ * Two threads fault on one page at once: thread 1 moves it from node 0 to 1 between 100 and 900,
+ * thread 3, also on node 1, began at 500 when it was still on node 0, and its attempt at 600 finds
+ * nothing left to do. That is no move by somebody else: taint survives it. The world refuses both,
+ * so the page is on node 0 and remote at 2100 as well. A fault on node 0 that began after the move
+ * is a move by somebody else.
+ */
+static void test_overtaken_fault(void **state)
+{
+	struct nrp_host_facts facts = host();
+	uint64_t after = NEVER;
+	bool tainted;
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(500, 1, 0, DENIED),
+					      fault(2100, 1, 1, NO_ATTEMPT) };
+		struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+
+		NRP_SET(&f[0], hint_fault, attempt_ns, late ? 300 : 800);
+		f[1].tid = 3;
+		f[1].attempt_delay = 100;
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+		assert_int_equal(nrp_worlds_totals(w)->external_moves, late ? 2 : 0);
+		assert_int_equal(nrp_worlds_totals(w)->observed_remote_faults, 2);
+		assert_int_equal(nrp_worlds_result(w, 0)->remote_faults, late ? 2 : 3);
+		assert_int_equal(nrp_worlds_location(w, 0, MM, PAGE, &tainted), late ? 1 : 0);
+		assert_int_equal(tainted, !late);
+		nrp_worlds_finish(w, 3200);
+		nrp_worlds_free(w);
+	}
+}
+
+/* The same where the world moves the page as well: all is as recorded. */
+static void test_overtaken_fault_of_a_moved_page(void **state)
+{
+	struct nrp_host_facts facts = host();
+	uint64_t after = 0;
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	struct nrp_hint_fault f[] = { fault(100, 1, 0, MOVED), fault(500, 1, 0, DENIED),
+				      fault(2100, 1, 1, NO_ATTEMPT) };
+
+	(void)state;
+	NRP_SET(&f[0], hint_fault, attempt_ns, 800);
+	f[1].tid = 3;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+	nrp_worlds_finish(w, 3200);
+	check(w, &(struct expected){ 2, 2, 1, 1, 0, 0, 1, false });
+	assert_int_equal(nrp_worlds_totals(w)->external_moves, 0);
+	nrp_worlds_free(w);
+}
+
+/*
  * Residency by hand: page on node 0, thread 1 (node 1) faults at 1 s and 3 s, capture ends at 4 s,
  * the record moves it at 1 s, the world never. Record: 0 s remote. World: 2 s until the second
  * fault with either accessor, and 1 s to the end with the previous one.
@@ -493,6 +547,8 @@ int main(void)
 		cmocka_unit_test(test_huge_page),
 		cmocka_unit_test(test_local_huge_page),
 		cmocka_unit_test(test_external_move),
+		cmocka_unit_test(test_overtaken_fault),
+		cmocka_unit_test(test_overtaken_fault_of_a_moved_page),
 		cmocka_unit_test(test_residency),
 		cmocka_unit_test(test_unknown_outcome),
 		cmocka_unit_test(test_left_out_fault_leaves_no_mark),

@@ -52,7 +52,7 @@ class Capture:
         self.faults = list(rows(db, "SELECT time, cpu, tid, mm, addr, vm_flags, src_nid, this_nid, "
                                 "last_cpupid, filter_delay, preferred_nid, scan_seq, numa_group, "
                                 "group_cpu_src, group_cpu_dst, group_mem_src, group_mem_dst, "
-                                "attempt, attempt_delay, attempt_jiffies, attempt_nid, "
+                                "attempt, attempt_delay, attempt_ns, attempt_jiffies, attempt_nid, "
                                 "prepare_result, moved, ratelimited, migrated_pages, pages "
                                 "FROM hint_fault" + own))
         self.passes = list(rows(db, "SELECT time, tid, mm, mm_users, scan_period_max, "
@@ -238,6 +238,7 @@ class Page:
         self.cpupid = None    # of this world, where it is not the recorded one
         self.history = []     # (time, pages, accessor, node on record, node here) after each fault
         self.apart = None     # since when it is remote here but local on record, private
+        self.move = None      # last move on record: node before, end of the attempt
         self.missing = []     # closed intervals of that
 
 
@@ -330,14 +331,22 @@ class World:
                 task["weights"] = {src: (weights[0], weights[2]), this: (weights[1], weights[3])}
         number = (f["addr"] & (1 << 64) - 1) // self.cap.facts["page_size"]
         page = self.pages.setdefault((f["mm"], number - number % f["n"]), Page())
-        external = page.recorded is not None and page.recorded != src
+        # Another fault was moving the page when this one began: it saw the old node.
+        overtaken = (page.recorded not in (None, src) and not f["moved"] and page.move is not None
+                     and page.move[0] == src and f["time"] < page.move[1])
+        external = page.recorded not in (None, src) and not overtaken
         if page.recorded is None or external:
             page.here = src
         self.r["external"] += external
         after = src if not f["moved"] else f["attempt_nid"] if f["is_attempt"] else this
         private = self.private(f, mm)
+        with_record = overtaken and page.here == page.recorded
+        if overtaken:
+            after = page.recorded
+        if with_record:
+            page.here = src  # as this fault saw it, for the time of the fault
         before = page.here
-        tainted = before != src
+        tainted = before != src or (overtaken and not with_record)
         if page.cpupid is None:
             last = f["last_cpupid"]
         else:
@@ -353,7 +362,9 @@ class World:
                 page.cpupid = last  # the record's page remembers this access, this world's does not
         else:
             denied = self.r["denied"]
-            page.here = self.take(f, refused, page, task, last, mm)
+            page.here = self.take(f, refused or overtaken, page, task, last)
+            if with_record:
+                page.here = src
             if (self.r["denied"] > denied) != (f["is_attempt"] and refused) and mm["differs"] is None:
                 mm["differs"] = f["decided"]
             called = self.filter in ("4.18", "4.19") or before != this
@@ -368,6 +379,10 @@ class World:
                 self.r["added"] += not f["moved"] or tainted
             elif f["moved"] and not tainted:
                 self.r["suppressed"] += 1
+        if with_record:
+            page.here = page.recorded
+        if f["moved"]:
+            page.move = (src, f["decided"] + (f["attempt_ns"] or 0 if f["is_attempt"] else 0))
         if private and page.here != this and after == this:
             page.apart = f["time"]
         page.recorded = after
@@ -390,7 +405,7 @@ class World:
                 return keep
         return True
 
-    def take(self, f, refused, page, task, last, mm):
+    def take(self, f, outcome_open, page, task, last):
         src, this, here = f["src_nid"], f["this_nid"], page.here
         self.r["hint_faults"] += 1
         self.r["hint_fault_pages"] += f["n"]
@@ -401,7 +416,7 @@ class World:
                 return this if f["moved"] else here
             if not self.admit(f, f["attempt_nid"]):
                 return here
-            moves = self.guess() if refused else f["moved"]
+            moves = self.guess() if outcome_open else f["moved"]
             return f["attempt_nid"] if moves else here
         if here == this:
             return here
