@@ -54,6 +54,21 @@ static int move_numa(struct nrp_joiner *j, const struct nrp_step *step, struct n
 	return write_move(j, step, &m, err);
 }
 
+/* Fields of an event that names a pair of tasks. */
+#define TAKE_PAIR(step, m, EVENT)                                                                  \
+	do {                                                                                       \
+		NRP_TAKE(step, m, task_move, tid, EVENT, src_pid);                                 \
+		NRP_TAKE(step, m, task_move, tgid, EVENT, src_tgid);                               \
+		NRP_TAKE(step, m, task_move, ngid, EVENT, src_ngid);                               \
+		NRP_TAKE(step, m, task_move, src_cpu, EVENT, src_cpu);                             \
+		NRP_TAKE(step, m, task_move, src_nid, EVENT, src_nid);                             \
+		NRP_TAKE(step, m, task_move, dst_tid, EVENT, dst_pid);                             \
+		NRP_TAKE(step, m, task_move, dst_tgid, EVENT, dst_tgid);                           \
+		NRP_TAKE(step, m, task_move, dst_ngid, EVENT, dst_ngid);                           \
+		NRP_TAKE(step, m, task_move, dst_cpu, EVENT, dst_cpu);                             \
+		NRP_TAKE(step, m, task_move, dst_nid, EVENT, dst_nid);                             \
+	} while (0)
+
 /* sched_stick_numa names one task up to 4.18 and a pair later: whichever fields are there. */
 static int stick_numa(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
@@ -63,16 +78,7 @@ static int stick_numa(struct nrp_joiner *j, const struct nrp_step *step, struct 
 	NRP_TAKE(step, &m, task_move, tid, STICK_NUMA, pid);
 	NRP_TAKE(step, &m, task_move, tgid, STICK_NUMA, tgid);
 	NRP_TAKE(step, &m, task_move, ngid, STICK_NUMA, ngid);
-	NRP_TAKE(step, &m, task_move, tid, STICK_NUMA, src_pid);
-	NRP_TAKE(step, &m, task_move, tgid, STICK_NUMA, src_tgid);
-	NRP_TAKE(step, &m, task_move, ngid, STICK_NUMA, src_ngid);
-	NRP_TAKE(step, &m, task_move, src_cpu, STICK_NUMA, src_cpu);
-	NRP_TAKE(step, &m, task_move, src_nid, STICK_NUMA, src_nid);
-	NRP_TAKE(step, &m, task_move, dst_tid, STICK_NUMA, dst_pid);
-	NRP_TAKE(step, &m, task_move, dst_tgid, STICK_NUMA, dst_tgid);
-	NRP_TAKE(step, &m, task_move, dst_ngid, STICK_NUMA, dst_ngid);
-	NRP_TAKE(step, &m, task_move, dst_cpu, STICK_NUMA, dst_cpu);
-	NRP_TAKE(step, &m, task_move, dst_nid, STICK_NUMA, dst_nid);
+	TAKE_PAIR(step, &m, STICK_NUMA);
 	return write_move(j, step, &m, err);
 }
 
@@ -81,16 +87,7 @@ static int swap_numa(struct nrp_joiner *j, const struct nrp_step *step, struct n
 	struct nrp_task_move m;
 
 	move_start(step, &m, NRP_MOVE_SWAP);
-	NRP_TAKE(step, &m, task_move, tid, SWAP_NUMA, src_pid);
-	NRP_TAKE(step, &m, task_move, tgid, SWAP_NUMA, src_tgid);
-	NRP_TAKE(step, &m, task_move, ngid, SWAP_NUMA, src_ngid);
-	NRP_TAKE(step, &m, task_move, src_cpu, SWAP_NUMA, src_cpu);
-	NRP_TAKE(step, &m, task_move, src_nid, SWAP_NUMA, src_nid);
-	NRP_TAKE(step, &m, task_move, dst_tid, SWAP_NUMA, dst_pid);
-	NRP_TAKE(step, &m, task_move, dst_tgid, SWAP_NUMA, dst_tgid);
-	NRP_TAKE(step, &m, task_move, dst_ngid, SWAP_NUMA, dst_ngid);
-	NRP_TAKE(step, &m, task_move, dst_cpu, SWAP_NUMA, dst_cpu);
-	NRP_TAKE(step, &m, task_move, dst_nid, SWAP_NUMA, dst_nid);
+	TAKE_PAIR(step, &m, SWAP_NUMA);
 	return write_move(j, step, &m, err);
 }
 
