@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The store: test_store opens files and keeps captures, test_samples writes and reads records.
-foreach(test test_store test_samples)
+# The store: test_store opens files, test_store_captures keeps captures, test_samples records.
+foreach(test test_store test_store_captures test_samples)
 	add_executable(${test} ${CMAKE_CURRENT_LIST_DIR}/${test}.c
 		${CMAKE_CURRENT_LIST_DIR}/store_util.c)
 	target_link_libraries(${test} PRIVATE nrp_schema cmocka)

@@ -265,3 +265,38 @@ void util_assert_row(enum nrp_record_kind kind, const void *got, const void *exp
 				 (unsigned long long)util_value(column, expected));
 	}
 }
+
+struct nrp_store *util_open(const char *path, enum nrp_store_mode mode)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+
+	assert_ok(nrp_store_open(&store, path, mode, &err), &err);
+	return store;
+}
+
+int64_t util_add_capture(struct nrp_store *store, const char *name, uint8_t number)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_capture capture;
+
+	util_capture(&capture, name, number);
+	assert_ok(nrp_store_add_capture(store, &capture, &err), &err);
+	return capture.id;
+}
+
+/* A committed file with captures of the given names, NULL at the end. */
+void util_make_store(const char *path, const char *const *names)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+	uint8_t number = 0;
+
+	unlink(path);
+	store = util_open(path, NRP_STORE_CREATE);
+	assert_ok(nrp_store_begin(store, &err), &err);
+	for (; *names; names++)
+		util_add_capture(store, *names, ++number);
+	assert_ok(nrp_store_commit(store, &err), &err);
+	nrp_store_close(store);
+}

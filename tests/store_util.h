@@ -37,6 +37,12 @@ int64_t util_file_size(const char *path); /* -1: absent */
 /* A capture with this name, a hash made of @number, and nothing else known. */
 void util_capture(struct nrp_capture *capture, const char *name, uint8_t number);
 
+/* Opens a store, adds a capture to an open transaction; both fail the test if they cannot. */
+struct nrp_store *util_open(const char *path, enum nrp_store_mode mode);
+int64_t util_add_capture(struct nrp_store *store, const char *name, uint8_t number);
+/* A committed file with captures of the given names, NULL at the end. */
+void util_make_store(const char *path, const char *const *names);
+
 /* First column of the only row. */
 int64_t util_integer(struct nrp_store *store, const char *sql);
 
