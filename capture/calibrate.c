@@ -15,10 +15,8 @@ struct sample {
 	uint64_t flags;
 	bool open;
 	bool has_flags;
-	int64_t filter_nid; /* -1: filter not called */
 	int32_t dst_cpu;
 	bool allowed;
-	int64_t target;
 	int64_t result; /* INT64_MIN: migrate not reached */
 	uint32_t cpu;
 };
@@ -235,9 +233,7 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 			.flags = get(cal, raw, desc, NRP_EF_FAULT_BEGIN_page_flags, 0),
 			.has_flags =
 				nrp_has_integer(&desc->field[NRP_EF_FAULT_BEGIN_page_flags], raw),
-			.filter_nid = -1,
 			.dst_cpu = -1,
-			.target = -1,
 			.result = INT64_MIN,
 			.cpu = raw->cpu,
 		};
@@ -247,18 +243,20 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 		return 0;
 	switch (desc->event) {
 	case NRP_EV_FILTER_BEGIN:
-		s->filter_nid =
-			(int64_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_src_nid, UINT64_MAX);
 		s->dst_cpu = (int32_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_dst_cpu, UINT64_MAX);
 		if (s->has_flags)
-			see_nid(cal, s->flags, s->filter_nid);
+			see_nid(cal, s->flags,
+				(int64_t)get(cal, raw, desc, NRP_EF_FILTER_BEGIN_src_nid,
+					     UINT64_MAX));
 		return 0;
 	case NRP_EV_FILTER_END:
 		s->allowed = get(cal, raw, desc, NRP_EF_FILTER_END_allow, 0) != 0;
 		return 0;
 	case NRP_EV_FAULT_TARGET:
-		s->target = (int64_t)get(cal, raw, desc, NRP_EF_FAULT_TARGET_nid, UINT64_MAX);
-		return s->allowed ? vote(cal, s->dst_cpu, s->target) : 0;
+		if (!s->allowed)
+			return 0;
+		return vote(cal, s->dst_cpu,
+			    (int64_t)get(cal, raw, desc, NRP_EF_FAULT_TARGET_nid, UINT64_MAX));
 	case NRP_EV_MIGRATE_END:
 	case NRP_EV_THP_END:
 		s->result = (int64_t)get(cal, raw, desc, NRP_EF_MIGRATE_END_ret, 0);

@@ -158,34 +158,35 @@ static int calibrate(struct import *im)
 	return r;
 }
 
+/* Events that a CPU's statistics count as lost; a line that is absent (-1) counts none. */
+static uint64_t lost_of(const struct nrp_cpu_stat *s)
+{
+	return (uint64_t)(s->overrun > 0 ? s->overrun : 0) +
+	       (uint64_t)(s->dropped > 0 ? s->dropped : 0) +
+	       (uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0);
+}
+
 /* Overruns that the ring buffer counted but no sub-buffer marks (lost at the very start or end). */
 static int stats_losses(struct import *im, struct nrp_writer *writer, struct nrp_join_stats *stats)
 {
 	uint64_t counted = 0;
 
-	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++) {
-		const struct nrp_cpu_stat *s = nrp_tracefile_cpu_stat(im->file, i);
-
-		counted += (uint64_t)(s->overrun > 0 ? s->overrun : 0) +
-			   (uint64_t)(s->dropped > 0 ? s->dropped : 0) +
-			   (uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0);
-	}
+	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++)
+		counted += lost_of(nrp_tracefile_cpu_stat(im->file, i));
 	if (counted <= stats->lost_events || stats->loss_gaps)
 		return 0;
 	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++) {
 		const struct nrp_cpu_stat *s = nrp_tracefile_cpu_stat(im->file, i);
+		uint64_t lost = lost_of(s);
 		struct nrp_loss l;
 		int r;
 
-		if (s->overrun <= 0 && s->dropped <= 0 && s->commit_overrun <= 0)
+		if (!lost)
 			continue;
 		NRP_ROW_INIT(&l);
 		NRP_SET(&l, loss, time, 0);
 		NRP_SET(&l, loss, cpu, s->cpu);
-		NRP_SET(&l, loss, count,
-			(uint64_t)(s->overrun > 0 ? s->overrun : 0) +
-				(uint64_t)(s->dropped > 0 ? s->dropped : 0) +
-				(uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0));
+		NRP_SET(&l, loss, count, lost);
 		NRP_SET(&l, loss, cause, NRP_LOSS_STATS);
 		r = nrp_writer_append(writer, NRP_LOSS, &l, im->err);
 		if (r < 0)

@@ -16,10 +16,7 @@ static void begin(struct nrp_joiner *j, const struct nrp_step *step)
 	struct nrp_hint_fault *f = &t->fault;
 	int nid;
 
-	NRP_ROW_INIT(f);
-	NRP_SET(f, hint_fault, time, step->raw->time);
-	NRP_SET(f, hint_fault, cpu, step->raw->cpu);
-	NRP_SET(f, hint_fault, tid, t->tid);
+	NRP_ROW_START(step, f, hint_fault);
 	NRP_SET(f, hint_fault, attempt, NRP_ATTEMPT_NONE);
 	NRP_SET(f, hint_fault, inferred, 0);
 	if (t->tgid)

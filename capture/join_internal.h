@@ -73,6 +73,15 @@ static inline uint64_t nrp_delay(uint64_t from, uint64_t to)
 /* A row with every field NULL and zero. */
 #define NRP_ROW_INIT(row) (memset(row, 0, sizeof(*(row))), (row)->null = ~UINT64_C(0))
 
+/* The same for a row that begins with an event of its thread. */
+#define NRP_ROW_START(step, row, kind)                                                             \
+	do {                                                                                       \
+		NRP_ROW_INIT(row);                                                                 \
+		NRP_SET(row, kind, time, (step)->raw->time);                                       \
+		NRP_SET(row, kind, cpu, (step)->raw->cpu);                                         \
+		NRP_SET(row, kind, tid, (step)->thread->tid);                                      \
+	} while (0)
+
 /* An event that belongs to no record: counted, never dropped silently. */
 static inline int nrp_join_unjoined(struct nrp_joiner *j, const struct nrp_step *step)
 {

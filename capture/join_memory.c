@@ -2,19 +2,11 @@
 /* Page migration, mmap_lock, munmap, memory system calls, page-fault exceptions and hugetlb. */
 #include "capture/join_internal.h"
 
-#define ROW_START(step, row, kind)                                                                 \
-	do {                                                                                       \
-		NRP_ROW_INIT(row);                                                                 \
-		NRP_SET(row, kind, time, (step)->raw->time);                                       \
-		NRP_SET(row, kind, cpu, (step)->raw->cpu);                                         \
-		NRP_SET(row, kind, tid, (step)->thread->tid);                                      \
-	} while (0)
-
 static int migrate_pages(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_migration m;
 
-	ROW_START(step, &m, migration);
+	NRP_ROW_START(step, &m, migration);
 	if (step->thread->migrate_start) {
 		NRP_SET(&m, migration, start_time, step->thread->migrate_start);
 		step->thread->migrate_start = 0;
@@ -37,7 +29,7 @@ static int migration_entry(struct nrp_joiner *j, const struct nrp_step *step, st
 	enum nrp_event event = step->desc->event;
 	struct nrp_migration_entry e;
 
-	ROW_START(step, &e, migration_entry);
+	NRP_ROW_START(step, &e, migration_entry);
 	NRP_SET(&e, migration_entry, op, event == NRP_EV_REMOVE_PTE || event == NRP_EV_REMOVE_PMD);
 	NRP_SET(&e, migration_entry, pmd, event == NRP_EV_SET_PMD || event == NRP_EV_REMOVE_PMD);
 	/* The four formats have addr and the entry in the same places of their lists. */
@@ -52,7 +44,7 @@ static int ratelimit(struct nrp_joiner *j, const struct nrp_step *step, struct n
 {
 	struct nrp_ratelimit r;
 
-	ROW_START(step, &r, ratelimit);
+	NRP_ROW_START(step, &r, ratelimit);
 	NRP_TAKE(step, &r, ratelimit, dst_nid, RATELIMIT, dst_nid);
 	NRP_TAKE(step, &r, ratelimit, pages, RATELIMIT, nr_pages);
 	nrp_join_fault_limited(step->thread);
@@ -81,7 +73,7 @@ static int migration_wait(struct nrp_joiner *j, const struct nrp_step *step, str
 	r = close_wait(j, t, err);
 	if (r < 0)
 		return r;
-	ROW_START(step, &t->wait, migration_wait);
+	NRP_ROW_START(step, &t->wait, migration_wait);
 	NRP_TAKE(step, &t->wait, migration_wait, mm, MIGRATION_WAIT, mm);
 	NRP_TAKE(step, &t->wait, migration_wait, addr, MIGRATION_WAIT, addr);
 	t->wait_open = true;
@@ -92,7 +84,7 @@ static int lock(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_er
 {
 	struct nrp_lock l;
 
-	ROW_START(step, &l, lock);
+	NRP_ROW_START(step, &l, lock);
 	switch (step->desc->event) {
 	case NRP_EV_LOCK_RETURNED:
 		NRP_SET(&l, lock, op,
@@ -134,7 +126,7 @@ static int munmap(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_
 		r = close_munmap(j, t, err);
 		if (r < 0)
 			return r;
-		ROW_START(step, m, munmap);
+		NRP_ROW_START(step, m, munmap);
 		NRP_TAKE(step, m, munmap, mm, MUNMAP_BEGIN, mm);
 		NRP_TAKE(step, m, munmap, start, MUNMAP_BEGIN, start);
 		NRP_TAKE(step, m, munmap, len, MUNMAP_BEGIN, len);
@@ -181,7 +173,7 @@ static int call_enter(struct nrp_joiner *j, const struct nrp_step *step, struct 
 
 	if (r < 0)
 		return r;
-	ROW_START(step, c, mm_call);
+	NRP_ROW_START(step, c, mm_call);
 	switch (step->desc->event) {
 	case NRP_EV_ENTER_MMAP:
 		NRP_SET(c, mm_call, call, NRP_CALL_MMAP);
@@ -225,7 +217,7 @@ static int page_fault(struct nrp_joiner *j, const struct nrp_step *step, struct 
 {
 	struct nrp_page_fault p;
 
-	ROW_START(step, &p, page_fault);
+	NRP_ROW_START(step, &p, page_fault);
 	NRP_SET(&p, page_fault, user, step->desc->event == NRP_EV_PAGE_FAULT_USER);
 	NRP_TAKE(step, &p, page_fault, addr, PAGE_FAULT_USER, address);
 	NRP_TAKE(step, &p, page_fault, ip, PAGE_FAULT_USER, ip);
@@ -250,7 +242,7 @@ static int hugetlb_begin(struct nrp_joiner *j, const struct nrp_step *step, int 
 
 	if (r < 0)
 		return r;
-	ROW_START(step, h, hugetlb);
+	NRP_ROW_START(step, h, hugetlb);
 	NRP_SET(h, hugetlb, op, (uint8_t)op);
 	t->hugetlb_open[op] = true;
 	switch (op) {

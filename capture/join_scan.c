@@ -31,10 +31,7 @@ static void pass_begin(const struct nrp_step *step)
 	struct nrp_thread *t = step->thread;
 	struct nrp_scan_pass *p = &t->pass;
 
-	NRP_ROW_INIT(p);
-	NRP_SET(p, scan_pass, time, step->raw->time);
-	NRP_SET(p, scan_pass, cpu, step->raw->cpu);
-	NRP_SET(p, scan_pass, tid, t->tid);
+	NRP_ROW_START(step, p, scan_pass);
 	if (t->tgid)
 		NRP_SET(p, scan_pass, tgid, t->tgid);
 	NRP_TAKE(step, p, scan_pass, mm, SCAN_BEGIN, mm);
@@ -60,10 +57,7 @@ static void range_begin(const struct nrp_step *step)
 	struct nrp_thread *t = step->thread;
 	struct nrp_scan_range *g = &t->range;
 
-	NRP_ROW_INIT(g);
-	NRP_SET(g, scan_range, time, step->raw->time);
-	NRP_SET(g, scan_range, cpu, step->raw->cpu);
-	NRP_SET(g, scan_range, tid, t->tid);
+	NRP_ROW_START(step, g, scan_range);
 	NRP_SET(g, scan_range, ordinal, t->pass_open ? t->ordinal++ : 0);
 	NRP_TAKE(step, g, scan_range, mm, RANGE_BEGIN, mm);
 	NRP_TAKE(step, g, scan_range, vma, RANGE_BEGIN, vma);
@@ -107,10 +101,7 @@ static int skip(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_er
 	struct nrp_thread *t = step->thread;
 	struct nrp_scan_skip s;
 
-	NRP_ROW_INIT(&s);
-	NRP_SET(&s, scan_skip, time, step->raw->time);
-	NRP_SET(&s, scan_skip, cpu, step->raw->cpu);
-	NRP_SET(&s, scan_skip, tid, t->tid);
+	NRP_ROW_START(step, &s, scan_skip);
 	NRP_SET(&s, scan_skip, ordinal, t->pass_open ? t->ordinal++ : 0);
 	if (t->pass_open) {
 		NRP_SET(&s, scan_skip, pass_time, t->pass.time);

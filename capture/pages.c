@@ -66,12 +66,13 @@ void nrp_stream_done(struct nrp_stream *s)
 /* Gives back the part of the mapping that was read. */
 static void release_mapping(const struct nrp_tracefile *file, struct nrp_stream *s)
 {
-	uint64_t system_page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t from = s->released / system_page * system_page;
-	uint64_t to = s->pos / system_page * system_page;
+	uint64_t system_page, from, to;
 
 	if (s->pos - s->released < RELEASE_STEP)
 		return;
+	system_page = (uint64_t)sysconf(_SC_PAGESIZE);
+	from = s->released / system_page * system_page;
+	to = s->pos / system_page * system_page;
 	/* only advice: the resident set stays small; pages that are needed again are read again */
 	madvise((void *)(file->map + from), (size_t)(to - from), MADV_DONTNEED);
 	s->released = to;
