@@ -29,7 +29,7 @@ static void classify(struct nrp_attempt *a, const struct nrp_hint_fault *f)
 	bool reached_migrate = !NRP_NULL(f, hint_fault, migrated_pages) ||
 			       (!NRP_NULL(f, hint_fault, prepare_result) && !f->prepare_result);
 
-	a->moved = !NRP_NULL(f, hint_fault, moved) && f->moved;
+	a->moved = nrp_fault_moved(f);
 	a->charge_known = true;
 	if (a->moved || reached_migrate) {
 		a->evidence = NRP_LIMITER_ADMITTED;
@@ -65,7 +65,7 @@ bool nrp_attempt_of_fault(struct nrp_attempt *ret, const struct nrp_hint_fault *
 		.jiffies = f->attempt_jiffies,
 		.mm = f->mm,
 		.addr = f->addr,
-		.pages = NRP_NULL(f, hint_fault, pages) || !f->pages ? 1 : f->pages,
+		.pages = nrp_fault_pages(f),
 		.tid = f->tid,
 		.cpu = f->cpu,
 		.nid = f->attempt_nid,

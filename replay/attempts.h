@@ -57,6 +57,18 @@ int nrp_attempts_load(struct nrp_attempts *ret, struct nrp_store *store,
 		      const struct nrp_capture *capture, struct nrp_error *err);
 void nrp_attempts_clear(struct nrp_attempts *attempts);
 
+/* Did the fault move its page? Not if the capture does not say. */
+static inline bool nrp_fault_moved(const struct nrp_hint_fault *fault)
+{
+	return !NRP_NULL(fault, hint_fault, moved) && fault->moved;
+}
+
+/* Base pages of a fault, at least 1: where the capture does not say, one. */
+static inline uint32_t nrp_fault_pages(const struct nrp_hint_fault *fault)
+{
+	return NRP_NULL(fault, hint_fault, pages) || !fault->pages ? 1 : fault->pages;
+}
+
 /*
  * Can this hint fault's attempt be used, and as what? false: there is none, or it ends before the
  * limiter's place. Fills everything but jiffies when the row has none (then *ret_has_jiffies is

@@ -102,11 +102,6 @@ void *nrp_pages_get(struct nrp_pages *p, uint64_t mm, uint64_t page)
 	return s + 1;
 }
 
-size_t nrp_pages_count(const struct nrp_pages *p)
-{
-	return p->count;
-}
-
 void *nrp_pages_next(const struct nrp_pages *p, size_t *position, uint64_t *ret_mm,
 		     uint64_t *ret_page)
 {

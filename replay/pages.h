@@ -13,7 +13,6 @@ struct nrp_pages *nrp_pages_new(size_t payload);
 struct nrp_pages *nrp_pages_free(struct nrp_pages *pages);
 /* Payload of a page, made on first use; valid until the next call. NULL: out of memory. */
 void *nrp_pages_get(struct nrp_pages *pages, uint64_t mm, uint64_t page);
-size_t nrp_pages_count(const struct nrp_pages *pages);
 /*
  * Walks all pages in no particular but reproducible order: start with *position = 0; NULL at the
  * end.

@@ -154,15 +154,6 @@ const struct nrp_family *nrp_family(enum nrp_family_id id)
 	return &families[id];
 }
 
-size_t nrp_nr_variants(enum nrp_family_id id)
-{
-	size_t n = 0;
-
-	while (families[id].variant[n].name)
-		n++;
-	return n;
-}
-
 size_t nrp_nr_profiles(void)
 {
 	return sizeof(profiles) / sizeof(profiles[0]);

@@ -58,7 +58,6 @@ struct nrp_profile {
 };
 
 const struct nrp_family *nrp_family(enum nrp_family_id id);
-size_t nrp_nr_variants(enum nrp_family_id id);
 size_t nrp_nr_profiles(void);
 const struct nrp_profile *nrp_profile(size_t i);
 /* Parameters that belong to no family: hz. */

@@ -169,8 +169,8 @@ static int count_waits(struct nrp_replay *r, struct nrp_store *store,
 
 static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fault *f)
 {
-	uint64_t pages = NRP_NULL(f, hint_fault, pages) || !f->pages ? 1 : f->pages;
-	bool moved = !NRP_NULL(f, hint_fault, moved) && f->moved;
+	uint64_t pages = nrp_fault_pages(f);
+	bool moved = nrp_fault_moved(f);
 
 	o->hint_faults++;
 	o->hint_fault_pages += pages;

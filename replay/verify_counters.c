@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The records against /proc/vmstat (spec migrate.md 2.9). */
+#include "replay/attempts.h"
 #include "replay/verify_internal.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ const char *nrp_explained_name(enum nrp_explained explained)
 void nrp_count_fault(struct nrp_trace_counts *c, const struct nrp_hint_fault *f,
 		     const struct nrp_host_facts *facts)
 {
-	bool moved = !NRP_NULL(f, hint_fault, moved) && f->moved;
+	bool moved = nrp_fault_moved(f);
 	uint64_t pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
 
 	c->hint_faults++;

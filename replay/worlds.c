@@ -542,15 +542,14 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool 
 	bool has_jiffies, external;
 	uint64_t page;
 
-	s.pages = NRP_NULL(f, hint_fault, pages) || !f->pages ? 1 : f->pages;
-	s.moved = !NRP_NULL(f, hint_fault, moved) && f->moved;
+	s.pages = nrp_fault_pages(f);
+	s.moved = nrp_fault_moved(f);
 	s.attempted = nrp_attempt_of_fault(&attempt, f, &has_jiffies);
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, src_nid) ||
 	    NRP_NULL(f, hint_fault, this_nid)) {
 		count_untracked(w, &s);
 		return 0;
 	}
-	w->totals.tracked_faults++;
 	if (s.attempted && has_jiffies) {
 		w->have_tick = true;
 		w->tick_time = s.time;

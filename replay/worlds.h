@@ -62,8 +62,8 @@ struct nrp_world_result {
 };
 
 struct nrp_worlds_totals {
-	uint64_t tracked_faults, untracked_faults; /* without mm, source or accessing node */
-	uint64_t external_moves;                   /* pages that moved without a recorded fault */
+	uint64_t untracked_faults; /* without mm, source or accessing node */
+	uint64_t external_moves;   /* pages that moved without a recorded fault */
 	uint64_t observed_moves, observed_moved_pages, observed_remote_faults;
 	double page_seconds; /* sum over pages of first to last sight */
 	double observed_remote_previous, observed_remote_next; /* page-seconds, as recorded */
