@@ -389,15 +389,14 @@ static void count_missing(struct nrp_worlds *w, int i, struct place *place, uint
 	place->apart_since = 0;
 }
 
-static void step_world(struct nrp_worlds *w, int i, const struct step *s, bool external)
+static void step_world(struct nrp_worlds *w, int i, const struct step *s)
 {
 	struct world *world = &w->world[i];
 	struct place *place = &s->page->place[i];
 	bool tainted = place->nid != s->page->nid;
 	int nid_before;
 
-	/* A page that somebody else moved is where it was found, in every world. */
-	if (external || !tainted)
+	if (!tainted)
 		place->nid = (int16_t)s->src;
 	tainted = s->overtaken ? tainted : place->nid != s->src;
 	if (!place->cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
@@ -497,8 +496,8 @@ static bool spares_local(struct nrp_worlds *w, const struct step *s)
 
 static int find_scan(struct nrp_worlds *w, struct step *s)
 {
-	const struct nrp_armed_range *range;
-	bool unsure;
+	const struct nrp_armed_range *range = NULL;
+	bool searched = false, unsure = false;
 
 	s->mm = nrp_scan_history_mm(w->scans, s->f->mm);
 	if (!s->mm)
@@ -508,7 +507,9 @@ static int find_scan(struct nrp_worlds *w, struct step *s)
 	for (int i = 0; i < w->nr_worlds; i++) {
 		if (!s->mm->differs_since[i] || !w->world[i].config.thin_after_divergence)
 			continue;
-		range = nrp_mm_history_armed(s->mm, s->f->addr, s->f->time, &unsure);
+		if (!searched)
+			range = nrp_mm_history_armed(s->mm, s->f->addr, s->f->time, &unsure);
+		searched = true;
 		if (range ? !(range->kept >> i & 1) : unsure)
 			s->kept &= ~(UINT32_C(1) << i);
 	}
@@ -585,11 +586,12 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool 
 	w->totals.observed_moves += s.moved;
 	w->totals.observed_moved_pages += s.moved ? s.pages : 0;
 	w->totals.observed_remote_faults += s.src != s.this;
+	/* A page that somebody else moved is where it was found, in every world. */
 	if (s.page->first_time == f->time || external)
 		for (int i = 0; i < w->nr_worlds; i++)
 			s.page->place[i].nid = s.page->nid = (int16_t)s.src;
 	for (int i = 0; i < w->nr_worlds; i++)
-		step_world(w, i, &s, external);
+		step_world(w, i, &s);
 	if (s.moved) {
 		s.page->moved_from = (int16_t)s.src;
 		s.page->moved_at = s.attempted ? attempt.end_time : s.time;
