@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTA_BYTES (INT64_C(128) << 20)
-
 #define MAX_RUNS 2
 /* A counter that came with 6.12, whose kernels move folios of any size on a hinting fault. */
 #define LARGE_FOLIOS_SIGN "thp_underused_split_page"
@@ -269,11 +267,13 @@ static void fill_options(struct nrp_counters_report *r, const struct nrp_counter
 	if (!o->huge_pages)
 		o->huge_pages = o->page_size / 8;
 	if (!o->quota)
-		o->quota = QUOTA_BYTES / o->page_size;
+		o->quota = (int64_t)nrp_ratelimit_quota((uint64_t)o->page_size);
 	if (!o->interval_ms)
 		o->interval_ms = 100;
 	if (o->hz)
-		r->window_ticks = (o->interval_ms * o->hz + 999) / 1000 + 1;
+		r->window_ticks =
+			(int64_t)nrp_ratelimit_interval((uint64_t)o->interval_ms, (uint64_t)o->hz) +
+			1;
 }
 
 /* @base + @a * @b, all of them not negative. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct cli_command *const cli_commands[] = {
+static const struct cli_command *const cli_commands[] = {
 	&cli_import, &cli_info,     &cli_verify,   &cli_replay, &cli_report,
 	&cli_query,  &cli_policies, &cli_counters, NULL,
 };

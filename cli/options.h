@@ -44,9 +44,6 @@ struct cli_command {
 extern const struct cli_command cli_import, cli_info, cli_verify, cli_replay, cli_report, cli_query,
 	cli_policies, cli_counters;
 
-/* All commands, NULL-terminated. */
-extern const struct cli_command *const cli_commands[];
-
 /* Parses and runs a command; prints usage errors. */
 enum nrp_status cli_run(const struct cli_command *command, int argc, char **argv);
 /* Last value of an option, NULL: not given. */

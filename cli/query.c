@@ -3,7 +3,6 @@
 #include "cli/options.h"
 #include "numareplay/text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
