@@ -214,7 +214,7 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 {
 	double value = 0, low = INFINITY, high = 0;
 
-	for (int k = 0; k < NRP_WORLDS_PER_LANE; k++) {
+	for (int k = 0; k < lane->nr_worlds; k++) {
 		uint64_t n;
 
 		memcpy(&n, (const char *)&lane->world[k] + offset, sizeof(n));
@@ -279,7 +279,7 @@ static void other_lane(struct builder *b, int i)
 	if (lane->e0.params.variant == NRP_RATELIMIT_NONE)
 		q[MIGRATIONS_DENIED] = exact(0, 3);
 	q[MIGRATED_PAGES] = SPREAD(lane, moved_pages);
-	for (int k = 0; k < NRP_WORLDS_PER_LANE; k++) {
+	for (int k = 0; k < lane->nr_worlds; k++) {
 		low = min2(low, min2(w[k].remote_seconds_previous, w[k].remote_seconds_next));
 		high = max2(high, max2(w[k].remote_seconds_previous, w[k].remote_seconds_next));
 	}

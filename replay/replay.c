@@ -11,6 +11,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	for (int i = 0; i < 2; i++)
 		nrp_ratelimit_lane_clear(&replay->lane[i].e0);
 	nrp_attempts_clear(&replay->attempts);
+	free(replay->rates);
 }
 
 /* ---- lanes -------------------------------------------------------------------------- */
@@ -205,8 +206,12 @@ static bool never(void *context, uint64_t time, int nid, uint64_t pages)
 static void configure(struct nrp_replay *r, int i, const struct nrp_capture *capture,
 		      struct nrp_world_config *c, struct nrp_ratelimit_start *starts)
 {
-	const struct nrp_replay_lane *lane = &r->lane[i];
+	struct nrp_replay_lane *lane = &r->lane[i];
+	bool start_known = lane->e0.fitted || lane->e0.params.variant == NRP_RATELIMIT_NONE;
+	int nr_low = start_known ? 1 : NRP_LOW_WORLDS;
 	struct nrp_world_config base = {
+		.lane = i,
+		.filter = (enum nrp_filter_variant)lane->variant[NRP_FAMILY_MIGRATE_FILTER],
 		.limiter = lane->e0.params,
 		.start = lane->e0.start,
 		.nr_starts = r->attempts.nr_nodes,
@@ -217,16 +222,17 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 		.admit = lane->off ? never : NULL,
 	};
 
-	for (int k = 0; k < NRP_WORLDS_PER_LANE; k++)
+	lane->nr_worlds = NRP_WORLD_LOW + nr_low;
+	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
-	for (int k = 0; k < NRP_LOW_WORLDS; k++) {
+	for (int k = 0; k < nr_low; k++) {
 		struct nrp_world_config *low = &c[NRP_WORLD_LOW + k];
 		struct nrp_ratelimit_start *start = starts + k * r->attempts.nr_nodes;
 		int64_t interval = (int64_t)lane->e0.params.interval;
 
 		low->unknown = NRP_UNKNOWN_FAILS;
 		low->thin_after_divergence = true;
-		if (lane->e0.fitted || lane->e0.params.variant == NRP_RATELIMIT_NONE || k == 0)
+		if (k == 0)
 			continue;
 		for (int n = 0; n < r->attempts.nr_nodes; n++)
 			start[n] = (struct nrp_ratelimit_start){
@@ -250,6 +256,27 @@ static const struct nrp_ratelimit_lane *host_lane(const struct nrp_replay *r)
 	return NULL;
 }
 
+static int feed_fault(struct nrp_replay *r, struct nrp_worlds *worlds,
+		      const struct nrp_hint_fault *f, const struct nrp_ratelimit_lane *host,
+		      size_t *attempt)
+{
+	struct nrp_fault_context context = { 0 };
+	struct nrp_attempt a;
+	bool has_jiffies;
+
+	count_fault(&r->observed, f);
+	if (f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&a, f, &has_jiffies)) {
+		context.refused = a.evidence == NRP_LIMITER_DENIED ||
+				  (a.evidence == NRP_LIMITER_UNKNOWN && host &&
+				   !host->decision[*attempt].admitted);
+		r->observed.attempts++;
+		r->observed.attempt_pages += a.pages;
+		r->observed.refused += context.refused;
+		++*attempt;
+	}
+	return nrp_worlds_fault(worlds, f, &context);
+}
+
 static int feed(struct nrp_replay *r, struct nrp_worlds *worlds, struct nrp_replay_stream *stream,
 		const struct nrp_ratelimit_lane *host, struct nrp_error *err)
 {
@@ -259,25 +286,22 @@ static int feed(struct nrp_replay *r, struct nrp_worlds *worlds, struct nrp_repl
 	int ret;
 
 	while ((ret = nrp_replay_stream_next(stream, &kind, &row, err)) > 0) {
-		if (kind == NRP_STREAM_PASS) {
+		switch (kind) {
+		case NRP_STREAM_LIFE:
+			ret = nrp_worlds_task_life(worlds, row);
+			break;
+		case NRP_STREAM_MOVE:
+			ret = nrp_worlds_task_move(worlds, row);
+			break;
+		case NRP_STREAM_PASS:
 			ret = nrp_worlds_scan_pass(worlds, row);
-		} else if (kind == NRP_STREAM_RANGE) {
+			break;
+		case NRP_STREAM_RANGE:
 			ret = nrp_worlds_scan_range(worlds, row);
-		} else {
-			struct nrp_attempt a;
-			bool has_jiffies, refused = false;
-
-			count_fault(&r->observed, row);
-			if (nrp_attempt_of_fault(&a, row, &has_jiffies)) {
-				refused = a.evidence == NRP_LIMITER_DENIED ||
-					  (a.evidence == NRP_LIMITER_UNKNOWN && host &&
-					   !host->decision[attempt].admitted);
-				r->observed.attempts++;
-				r->observed.attempt_pages += a.pages;
-				r->observed.refused += refused;
-				attempt++;
-			}
-			ret = nrp_worlds_fault(worlds, row, refused);
+			break;
+		case NRP_STREAM_FAULT:
+			ret = feed_fault(r, worlds, row, host, &attempt);
+			break;
 		}
 		if (ret < 0)
 			return nrp_fail_nomem(err);
@@ -285,10 +309,50 @@ static int feed(struct nrp_replay *r, struct nrp_worlds *worlds, struct nrp_repl
 	return ret;
 }
 
-static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
-		      const struct nrp_capture *capture, struct nrp_error *err)
+static int keep_rates(struct nrp_replay *r, const struct nrp_locality *book)
 {
-	struct nrp_world_config configs[2 * NRP_WORLDS_PER_LANE];
+	struct nrp_touch_rate rate;
+	size_t position = 0, room = 0;
+
+	while (nrp_locality_rate(book, &position, &rate)) {
+		if (r->nr_rates == room) {
+			size_t more = room ? room * 2 : 64;
+			struct nrp_touch_rate *grown = reallocarray(r->rates, more, sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			r->rates = grown;
+			room = more;
+		}
+		r->rates[r->nr_rates++] = rate;
+	}
+	return 0;
+}
+
+/* What the worlds and the locality book say in the end. */
+static int collect(struct nrp_replay *r, const struct nrp_worlds *worlds, const int first[2])
+{
+	const struct nrp_locality *book = nrp_worlds_locality(worlds);
+	int ret = nrp_locality_remote(book, -1, &r->remote);
+
+	r->totals = *nrp_worlds_totals(worlds);
+	for (int i = 0; i < 2; i++) {
+		struct nrp_replay_lane *lane = &r->lane[i];
+
+		for (int k = 0; ret == 0 && k < lane->nr_worlds; k++) {
+			lane->world[k] = *nrp_worlds_result(worlds, first[i] + k);
+			ret = nrp_locality_remote(book, first[i] + k, &lane->remote[k]);
+			if (ret == 0)
+				ret = nrp_locality_avoided(book, first[i] + k, &lane->avoided[k]);
+		}
+	}
+	return ret < 0 ? ret : keep_rates(r, book);
+}
+
+static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
+		      const struct nrp_capture *capture, bool shared, struct nrp_error *err)
+{
+	struct nrp_world_config configs[2 * NRP_MAX_LANE_WORLDS];
 	struct nrp_ratelimit_start *starts[2] = { NULL, NULL };
 	struct nrp_worlds *worlds = NULL;
 	struct nrp_replay_stream *stream = NULL;
@@ -304,23 +368,19 @@ static int run_worlds(struct nrp_replay *r, struct nrp_store *store,
 		else
 			configure(r, i, capture, configs + n, starts[i]);
 		first[i] = n;
-		n += NRP_WORLDS_PER_LANE;
+		n += r->lane[i].nr_worlds;
 	}
 	if (ret == 0)
-		ret = nrp_worlds_new(&worlds, &capture->facts,
-				     (enum nrp_filter_variant)r->filter.chosen,
-				     r->scans.period_max_ms, configs, n, err);
+		ret = nrp_worlds_new(
+			&worlds, &capture->facts, (enum nrp_filter_variant)r->filter.chosen,
+			r->scans.period_max_ms, capture->first_time, shared, configs, n, err);
 	if (ret == 0)
-		ret = nrp_replay_stream_open(&stream, store, capture->id, err);
+		ret = nrp_replay_stream_open(&stream, store, capture->id, shared, err);
 	if (ret == 0)
 		ret = feed(r, worlds, stream, host_lane(r), err);
-	if (ret == 0) {
-		nrp_worlds_finish(worlds, capture->last_time);
-		r->totals = *nrp_worlds_totals(worlds);
-		for (int i = 0; i < 2; i++)
-			for (int k = 0; first[i] >= 0 && k < NRP_WORLDS_PER_LANE; k++)
-				r->lane[i].world[k] = *nrp_worlds_result(worlds, first[i] + k);
-	}
+	if (ret == 0 &&
+	    (nrp_worlds_finish(worlds, capture->last_time) < 0 || collect(r, worlds, first) < 0))
+		ret = nrp_fail_nomem(err);
 	nrp_replay_stream_close(stream);
 	nrp_worlds_free(worlds);
 	free(starts[0]);
@@ -376,7 +436,7 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		settle_observed(&r);
 		find_differences(&r);
 		find_identity(&r);
-		e = run_worlds(&r, store, &cap, err);
+		e = run_worlds(&r, store, &cap, verify->shared_faults > 0, err);
 	}
 	if (e < 0) {
 		nrp_replay_clear(&r);

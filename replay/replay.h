@@ -16,7 +16,7 @@ enum {
 	NRP_WORLD_HIGH,
 	NRP_WORLD_SPARSE, /* fewest attempts: all succeed, rare passes */
 	NRP_WORLD_LOW,
-	NRP_WORLDS_PER_LANE = NRP_WORLD_LOW + NRP_LOW_WORLDS
+	NRP_MAX_LANE_WORLDS = NRP_WORLD_LOW + NRP_LOW_WORLDS
 };
 
 struct nrp_replay_lane {
@@ -26,7 +26,11 @@ struct nrp_replay_lane {
 	bool off;
 	bool observed; /* the host itself ran this lane: what was recorded is what it did */
 	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
-	struct nrp_world_result world[NRP_WORLDS_PER_LANE]; /* unless observed */
+	/* Unless observed: */
+	int nr_worlds;
+	struct nrp_world_result world[NRP_MAX_LANE_WORLDS];
+	struct nrp_remote_accesses remote[NRP_MAX_LANE_WORLDS];  /* in each world */
+	struct nrp_remote_accesses avoided[NRP_MAX_LANE_WORLDS]; /* record minus world */
 };
 
 /* What the capture itself counts. */
@@ -49,6 +53,9 @@ struct nrp_replay {
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
+	struct nrp_remote_accesses remote; /* on record */
+	struct nrp_touch_rate *rates;      /* [nr_rates] */
+	size_t nr_rates;
 	struct nrp_attempts attempts;
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool off_differs;

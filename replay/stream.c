@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Faults are stored by their beginning; an attempt begins a little later. A heap holds those that
- * have begun until no later one can be decided before them.
+ * Faults are stored by their beginning; an attempt begins a little later. A heap holds attempts
+ * that have begun until no later one can be decided before them; all other faults pass by it.
  */
 struct waiting {
 	uint64_t time;    /* of the decision */
@@ -17,12 +17,16 @@ struct waiting {
 	struct nrp_hint_fault fault;
 };
 
+/* One kind: its cursor, and the row that has not been handed out. */
+struct source {
+	struct nrp_cursor *cursor;
+	const void *row; /* NULL: end */
+	uint64_t time;
+};
+
 struct nrp_replay_stream {
-	struct nrp_cursor *pass, *range, *fault;
-	struct nrp_scan_pass next_pass, out_pass;
-	struct nrp_scan_range next_range, out_range;
-	bool have_pass, have_range, have_fault; /* next_* and ahead are filled */
-	struct nrp_hint_fault ahead;            /* first fault that is not in the heap */
+	struct source source[NRP_STREAM_FAULT + 1];
+	int taken; /* source whose row the caller has, -1: none */
 	struct waiting **heap;
 	size_t count, room;
 	uint64_t pushed;
@@ -31,72 +35,54 @@ struct nrp_replay_stream {
 	size_t spares;
 };
 
-static uint64_t fault_columns(void)
+static uint64_t fault_columns(bool frames)
 {
-	return nrp_attempt_columns() | NRP_BIT(hint_fault, src_nid) |
-	       NRP_BIT(hint_fault, this_nid) | NRP_BIT(hint_fault, last_cpupid) |
-	       NRP_BIT(hint_fault, filter_delay) | NRP_BIT(hint_fault, preferred_nid) |
-	       NRP_BIT(hint_fault, scan_seq) | NRP_BIT(hint_fault, numa_group) |
-	       NRP_BIT(hint_fault, group_cpu_src) | NRP_BIT(hint_fault, group_cpu_dst) |
-	       NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
+	uint64_t columns = nrp_attempt_columns() | NRP_BIT(hint_fault, src_nid) |
+			   NRP_BIT(hint_fault, this_nid) | NRP_BIT(hint_fault, last_cpupid) |
+			   NRP_BIT(hint_fault, filter_delay) | NRP_BIT(hint_fault, dst_cpu) |
+			   NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
+			   NRP_BIT(hint_fault, numa_group) | NRP_BIT(hint_fault, group_id) |
+			   NRP_BIT(hint_fault, group_cpu_src) | NRP_BIT(hint_fault, group_cpu_dst) |
+			   NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
+
+	return frames ? columns | NRP_BIT(hint_fault, page) | NRP_BIT(hint_fault, mapcount) |
+				NRP_BIT(hint_fault, refcount)
+		      : columns;
 }
 
-static int read_pass(struct nrp_replay_stream *s, struct nrp_error *err)
+/* The next row of one kind. */
+static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 {
+	struct source *from = &s->source[kind];
 	const void *row;
-	int r = nrp_cursor_next(s->pass, &row, err);
+	int r = nrp_cursor_next(from->cursor, &row, err);
 
-	s->have_pass = r > 0;
+	from->row = r > 0 ? row : NULL;
+	/* Every record has its time first, behind the NULL bits. */
 	if (r > 0)
-		s->next_pass = *(const struct nrp_scan_pass *)row;
-	return r < 0 ? r : 0;
-}
-
-static int read_range(struct nrp_replay_stream *s, struct nrp_error *err)
-{
-	const void *row;
-	int r = nrp_cursor_next(s->range, &row, err);
-
-	s->have_range = r > 0;
-	if (r > 0)
-		s->next_range = *(const struct nrp_scan_range *)row;
-	return r < 0 ? r : 0;
-}
-
-static int read_fault(struct nrp_replay_stream *s, struct nrp_error *err)
-{
-	const void *row;
-	int r = nrp_cursor_next(s->fault, &row, err);
-
-	s->have_fault = r > 0;
-	if (r > 0)
-		s->ahead = *(const struct nrp_hint_fault *)row;
+		memcpy(&from->time, (const char *)row + sizeof(uint64_t), sizeof(from->time));
 	return r < 0 ? r : 0;
 }
 
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, struct nrp_error *err)
+			   int64_t capture_id, bool frames, struct nrp_error *err)
 {
+	static const enum nrp_record_kind kinds[NRP_STREAM_FAULT + 1] = {
+		NRP_TASK_LIFE, NRP_TASK_MOVE, NRP_SCAN_PASS, NRP_SCAN_RANGE, NRP_HINT_FAULT
+	};
 	struct nrp_replay_stream *s = calloc(1, sizeof(*s));
-	int r;
+	int r = 0;
 
 	if (!s)
 		return nrp_fail_nomem(err);
-	r = nrp_cursor_open(&s->pass, store, capture_id, NRP_SCAN_PASS, ~UINT64_C(0), err);
-	if (r == 0)
-		r = nrp_cursor_open(&s->range, store, capture_id, NRP_SCAN_RANGE,
-				    NRP_BIT(scan_range, time) | NRP_BIT(scan_range, mm) |
-					    NRP_BIT(scan_range, start) | NRP_BIT(scan_range, end),
+	s->taken = -1;
+	for (int k = 0; r == 0 && k <= NRP_STREAM_FAULT; k++) {
+		r = nrp_cursor_open(&s->source[k].cursor, store, capture_id, kinds[k],
+				    k == NRP_STREAM_FAULT ? fault_columns(frames) : ~UINT64_C(0),
 				    err);
-	if (r == 0)
-		r = nrp_cursor_open(&s->fault, store, capture_id, NRP_HINT_FAULT, fault_columns(),
-				    err);
-	if (r == 0)
-		r = read_pass(s, err);
-	if (r == 0)
-		r = read_range(s, err);
-	if (r == 0)
-		r = read_fault(s, err);
+		if (r == 0)
+			r = advance(s, k, err);
+	}
 	if (r < 0) {
 		nrp_replay_stream_close(s);
 		return r;
@@ -109,9 +95,8 @@ struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *s)
 {
 	if (!s)
 		return NULL;
-	nrp_cursor_close(s->pass);
-	nrp_cursor_close(s->range);
-	nrp_cursor_close(s->fault);
+	for (int k = 0; k <= NRP_STREAM_FAULT; k++)
+		nrp_cursor_close(s->source[k].cursor);
 	for (size_t i = 0; i < s->count; i++)
 		free(s->heap[i]);
 	for (size_t i = 0; i < s->spares; i++)
@@ -180,28 +165,38 @@ static struct waiting *pop(struct nrp_replay_stream *s)
 	return top;
 }
 
-/* Fills the heap until its top cannot be overtaken. */
+static const struct nrp_hint_fault *ahead(const struct nrp_replay_stream *s)
+{
+	return s->source[NRP_STREAM_FAULT].row;
+}
+
+/* Nothing in the heap is decided before the next fault begins. */
+static bool ahead_is_first(const struct nrp_replay_stream *s)
+{
+	return ahead(s) && (!s->count || ahead(s)->time <= s->heap[0]->time);
+}
+
+/* Takes attempts into the heap until one of them, or a fault without, is next. */
 static int settle(struct nrp_replay_stream *s, struct nrp_error *err)
 {
-	while (s->have_fault && (!s->count || s->ahead.time <= s->heap[0]->time)) {
+	while (ahead_is_first(s) && ahead(s)->attempt != NRP_ATTEMPT_NONE) {
 		int r;
 
-		if (push(s, &s->ahead) < 0)
+		if (push(s, ahead(s)) < 0)
 			return nrp_fail_nomem(err);
-		r = read_fault(s, err);
+		r = advance(s, NRP_STREAM_FAULT, err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_kind *ret_kind,
-			   const void **ret_row, struct nrp_error *err)
+/* The caller is done with what it got last. */
+static int take_back(struct nrp_replay_stream *s, struct nrp_error *err)
 {
-	static const uint64_t never = UINT64_MAX;
-	uint64_t pass, range, fault;
-	int r;
+	int kind = s->taken;
 
+	s->taken = -1;
 	if (s->out) {
 		if (s->spares < sizeof(s->spare) / sizeof(s->spare[0]))
 			s->spare[s->spares++] = s->out;
@@ -209,30 +204,39 @@ int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_k
 			free(s->out);
 		s->out = NULL;
 	}
-	r = settle(s, err);
+	return kind < 0 ? 0 : advance(s, kind, err);
+}
+
+int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_kind *ret_kind,
+			   const void **ret_row, struct nrp_error *err)
+{
+	uint64_t time = UINT64_MAX;
+	bool direct;
+	int kind = -1, r;
+
+	r = take_back(s, err);
+	if (r == 0)
+		r = settle(s, err);
 	if (r < 0)
 		return r;
-	pass = s->have_pass ? s->next_pass.time : never;
-	range = s->have_range ? s->next_range.time : never;
-	fault = s->count ? s->heap[0]->time : never;
-	if (s->have_pass && pass <= range && pass <= fault) {
-		s->out_pass = s->next_pass;
-		*ret_kind = NRP_STREAM_PASS;
-		*ret_row = &s->out_pass;
-		r = read_pass(s, err);
-		return r < 0 ? r : 1;
-	}
-	if (s->have_range && range <= fault) {
-		s->out_range = s->next_range;
-		*ret_kind = NRP_STREAM_RANGE;
-		*ret_row = &s->out_range;
-		r = read_range(s, err);
-		return r < 0 ? r : 1;
-	}
-	if (!s->count)
+	direct = ahead_is_first(s);
+	for (int k = 0; k < NRP_STREAM_FAULT; k++)
+		if (s->source[k].row && (kind < 0 || s->source[k].time < time)) {
+			kind = k;
+			time = s->source[k].time;
+		}
+	if ((direct || s->count) &&
+	    (kind < 0 || (direct ? ahead(s)->time : s->heap[0]->time) < time))
+		kind = NRP_STREAM_FAULT;
+	if (kind < 0)
 		return 0;
-	s->out = pop(s);
-	*ret_kind = NRP_STREAM_FAULT;
-	*ret_row = &s->out->fault;
+	*ret_kind = (enum nrp_replay_stream_kind)kind;
+	if (kind == NRP_STREAM_FAULT && !direct) {
+		s->out = pop(s);
+		*ret_row = &s->out->fault;
+	} else {
+		s->taken = kind;
+		*ret_row = s->source[kind].row;
+	}
 	return 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The records that move worlds, of three kinds, merged in the order in which the kernel decided. */
+/* The records that move worlds, of several kinds, merged in the order in which the kernel decided.
+ */
 #ifndef NRP_STREAM_H
 #define NRP_STREAM_H
 
@@ -7,13 +8,22 @@
 
 struct nrp_replay_stream;
 
-enum nrp_replay_stream_kind { NRP_STREAM_PASS, NRP_STREAM_RANGE, NRP_STREAM_FAULT };
+/* Ties go to the kind that comes first. */
+enum nrp_replay_stream_kind {
+	NRP_STREAM_LIFE,
+	NRP_STREAM_MOVE,
+	NRP_STREAM_PASS,
+	NRP_STREAM_RANGE,
+	NRP_STREAM_FAULT
+};
 
+/* @frames: read the page frames and map counts of faults, too. */
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, struct nrp_error *err);
+			   int64_t capture_id, bool frames, struct nrp_error *err);
 /*
  * 1: *ret_row is the next record, of *ret_kind, valid until the next call; 0: end; < 0: error.
- * Faults come by decision time (ties: cpu, tid), the order of nrp_attempts_load().
+ * Faults come by decision time; those with an attempt in the order of nrp_attempts_load() (ties:
+ * cpu, tid).
  */
 int nrp_replay_stream_next(struct nrp_replay_stream *stream, enum nrp_replay_stream_kind *ret_kind,
 			   const void **ret_row, struct nrp_error *err);

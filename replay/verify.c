@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VM_SHARED 0x8
+
 void nrp_verify_note(struct nrp_verify *v, const char *code, const char *fmt, ...)
 {
 	va_list ap;
@@ -43,6 +45,8 @@ static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 	nrp_count_fault(&p->counts, f, p->facts);
 	p->v->unreported_faults += NRP_NULL(f, hint_fault, tnf_flags);
 	p->v->without_last_cpupid += NRP_NULL(f, hint_fault, last_cpupid);
+	p->v->shared_faults += (!NRP_NULL(f, hint_fault, mapcount) && f->mapcount > 0) ||
+			       (!NRP_NULL(f, hint_fault, vm_flags) && f->vm_flags & VM_SHARED);
 	if (NRP_NULL(f, hint_fault, mm))
 		return 0;
 	seen = nrp_pages_get(p->pages, f->mm, nrp_page_of(f->addr, size, pages));

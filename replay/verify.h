@@ -66,6 +66,7 @@ struct nrp_verify {
 	double passes;          /* mean full passes over the address spaces that fault */
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	uint64_t hint_faults;
+	uint64_t shared_faults;       /* on pages that more than one address space maps */
 	uint64_t unreported_faults;   /* without task_fault */
 	uint64_t without_last_cpupid; /* neither from task_fault nor from page flags */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];

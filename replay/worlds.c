@@ -1,82 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "replay/worlds.h"
 #include "replay/attempts.h"
 #include "replay/pages.h"
-#include "replay/scan_history.h"
 #include "replay/verify.h"
+#include "replay/worlds_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VM_SHARED 0x8
-#define NOWHERE (-1)
 
-/* A page in one world. */
-struct place {
-	int16_t nid;
-	bool cpupid_apart; /* last_cpupid differs from the recorded one */
-	uint32_t last_cpupid;
-	uint64_t
-		apart_since; /* single-threaded: remote here, local on record, since then; 0: not */
-};
+/* ---- making and freeing ------------------------------------------------------------- */
 
-/* Page payload. */
-struct page {
-	uint64_t first_time, last_time; /* of its faults; 0: never seen */
-	int16_t nid;                    /* as recorded, after the last fault */
-	int16_t moved_from;             /* by its last recorded move */
-	uint64_t moved_at;              /* end of that move, 0: none */
-	int16_t accessor;               /* node of the last fault's CPU */
-	uint32_t pages;
-	struct place place[]; /* [nr_worlds] */
-};
+static int copy_page(void *context, const struct nrp_page *page, struct nrp_page *piece);
+static void end_page(void *context, struct nrp_page *page, bool continued);
 
-/* What the filter last saw of a task; stands in for faults that the kernel did not filter. */
-struct task {
-	bool known;
-	int16_t preferred_nid;
-	int32_t scan_seq;
-	bool grouped;
-	/* The group's weights at the last filter call: of two nodes, a source and a target. */
-	bool weights_known;
-	int16_t nid[2];
-	uint64_t cpu[2], mem[2];
-};
-
-struct world {
-	struct nrp_world_config config;
-	struct nrp_world_result result;
-	struct nrp_ratelimit_window *window; /* [nr_nodes] */
-	bool *window_open;                   /* [nr_nodes] */
-	double expected;                     /* accumulates the success rate */
-};
-
-struct nrp_worlds {
-	const struct nrp_host_facts *facts;
-	struct nrp_filter_host filter_host;
-	enum nrp_filter_variant filter;
-	uint64_t page_size, period_max_ns;
-	int nr_worlds;
-	struct world world[NRP_MAX_WORLDS];
-	struct nrp_pages *pages;
-	struct nrp_pages *tasks; /* keyed by tid */
-	struct nrp_scan_history *scans;
-	struct nrp_worlds_totals totals;
-	uint64_t tried, succeeded; /* recorded attempts that ran, and those that moved the page */
-	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
-	uint64_t tick_time, tick;         /* last pair of time and jiffies */
-	bool have_tick;
-};
-
-uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *f)
+/* Node numbers of the host, and of all records, are below. */
+static int count_nodes(const struct nrp_host_facts *facts)
 {
-	return f->attempt == NRP_ATTEMPT_NONE ? f->time : f->time + f->attempt_delay;
+	int nodes = facts->nr_nodes;
+
+	for (int cpu = 0; cpu < facts->nr_cpus; cpu++)
+		if (facts->cpu_nid[cpu] >= nodes)
+			nodes = facts->cpu_nid[cpu] + 1;
+	return nodes > 0 ? nodes : 1;
+}
+
+static bool new_world(struct nrp_world *world, const struct nrp_world_config *config)
+{
+	size_t nodes = (size_t)config->nr_nodes + 1;
+
+	world->config = *config;
+	world->window = calloc(nodes, sizeof(*world->window));
+	world->window_open = calloc(nodes, sizeof(*world->window_open));
+	return world->window && world->window_open;
+}
+
+static bool make_books(struct nrp_worlds *w, bool shared)
+{
+	w->ops = (struct nrp_page_table_ops){ copy_page, end_page, w };
+	w->pages = nrp_page_table_new(&w->ops);
+	w->spaces = nrp_address_spaces_new(w->nr_nodes);
+	w->locality = nrp_locality_new(w->nr_nodes, w->nr_worlds);
+	w->task_numbers = nrp_pages_new(sizeof(uint64_t));
+	w->preference_numbers = nrp_pages_new(sizeof(uint64_t));
+	if (shared)
+		w->shared = nrp_shared_pages_new();
+	return w->pages && w->spaces && w->locality && w->task_numbers && w->preference_numbers &&
+	       (w->shared || !shared);
 }
 
 int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
-		   enum nrp_filter_variant filter, uint64_t period_max_ms,
-		   const struct nrp_world_config *configs, int nr_worlds, struct nrp_error *err)
+		   enum nrp_filter_variant host_filter, uint64_t period_max_ms, uint64_t origin,
+		   bool shared, const struct nrp_world_config *configs, int nr_worlds,
+		   struct nrp_error *err)
 {
 	struct nrp_worlds *w = calloc(1, sizeof(*w));
 
@@ -84,24 +61,23 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 		goto nomem;
 	w->facts = facts;
 	w->filter_host = nrp_filter_host_of(facts);
-	w->filter = filter;
+	w->host_filter = host_filter;
 	w->page_size = facts->page_size > 0 ? (uint64_t)facts->page_size : 4096;
 	w->period_max_ns = period_max_ms * 1000000;
+	w->origin = origin;
+	w->nr_nodes = count_nodes(facts);
 	w->nr_worlds = nr_worlds;
-	w->pages = nrp_pages_new(sizeof(struct page) + (size_t)nr_worlds * sizeof(struct place));
-	w->tasks = nrp_pages_new(sizeof(struct task));
-	w->scans = nrp_scan_history_new();
-	if (!w->pages || !w->tasks || !w->scans)
+	w->first_of_lane[0] = w->first_of_lane[1] = -1;
+	w->same_filter = true;
+	if (!make_books(w, shared))
 		goto nomem;
 	for (int i = 0; i < nr_worlds; i++) {
-		struct world *world = &w->world[i];
-		size_t nodes = (size_t)configs[i].nr_nodes + 1;
-
-		world->config = configs[i];
-		world->window = calloc(nodes, sizeof(*world->window));
-		world->window_open = calloc(nodes, sizeof(*world->window_open));
-		if (!world->window || !world->window_open)
+		if (!new_world(&w->world[i], &configs[i]))
 			goto nomem;
+		w->thinned |= (uint32_t)configs[i].thin_after_divergence << i;
+		w->same_filter &= configs[i].filter == host_filter;
+		if (w->first_of_lane[configs[i].lane] < 0)
+			w->first_of_lane[configs[i].lane] = i;
 	}
 	*ret = w;
 	return 0;
@@ -118,48 +94,193 @@ struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *w)
 		free(w->world[i].window);
 		free(w->world[i].window_open);
 	}
-	nrp_pages_free(w->pages);
-	nrp_pages_free(w->tasks);
-	nrp_scan_history_free(w->scans);
+	for (uint32_t i = 0; i < w->nr_preferences; i++) {
+		free(w->preferences[i].pages);
+		free(w->preferences[i].differs);
+	}
+	nrp_page_table_free(w->pages);
+	nrp_address_spaces_free(w->spaces);
+	nrp_locality_free(w->locality);
+	nrp_shared_pages_free(w->shared);
+	nrp_pages_free(w->task_numbers);
+	nrp_pages_free(w->preference_numbers);
+	free(w->preferences);
+	free(w->places);
+	free(w->tasks);
 	free(w);
 	return NULL;
 }
 
-const struct nrp_world_result *nrp_worlds_result(const struct nrp_worlds *w, int world)
+/* ---- places ------------------------------------------------------------------------- */
+
+static struct nrp_place *places_at(const struct nrp_worlds *w, uint32_t number)
 {
-	return &w->world[world].result;
+	return w->places + (size_t)number * (size_t)w->nr_worlds;
 }
 
-const struct nrp_worlds_totals *nrp_worlds_totals(const struct nrp_worlds *w)
+/* Number of a free set of places, 0: out of memory. */
+static uint32_t take_places(struct nrp_worlds *w)
 {
-	return &w->totals;
+	uint32_t number = w->free_place;
+
+	if (number) {
+		w->free_place = places_at(w, number)->last_cpupid;
+		return number;
+	}
+	if (w->nr_places + 1 >= w->room_places) {
+		uint32_t room = w->room_places ? w->room_places * 2 : 1024;
+		struct nrp_place *grown =
+			reallocarray(w->places, room, (size_t)w->nr_worlds * sizeof(*w->places));
+
+		if (!grown)
+			return 0;
+		w->places = grown;
+		w->room_places = room;
+	}
+	return ++w->nr_places;
 }
 
-int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t page,
-			bool *ret_tainted)
+static void give_back(struct nrp_worlds *w, struct nrp_page *p)
 {
-	const struct page *p = nrp_pages_get(w->pages, mm, page);
+	if (!p->split)
+		return;
+	places_at(w, p->split)->last_cpupid = w->free_place;
+	w->free_place = p->split;
+	p->split = 0;
+}
 
-	*ret_tainted = false;
-	if (!p || !p->first_time)
-		return NOWHERE;
-	*ret_tainted = p->place[world].nid != p->nid;
-	return p->place[world].nid;
+static int copy_page(void *context, const struct nrp_page *page, struct nrp_page *piece)
+{
+	struct nrp_worlds *w = context;
+	float share = (float)piece->pages / (float)page->pages;
+
+	piece->remote_seconds *= share;
+	piece->differs *= share;
+	w->totals.splits++;
+	if (!page->split)
+		return 0;
+	piece->split = take_places(w);
+	if (!piece->split)
+		return -ENOMEM;
+	memcpy(places_at(w, piece->split), places_at(w, page->split),
+	       (size_t)w->nr_worlds * sizeof(*w->places));
+	return 0;
+}
+
+/* ---- page-time ---------------------------------------------------------------------- */
+
+/* Page-seconds since the page's previous fault, where somebody is remote or elsewhere. */
+static void account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, int next_accessor)
+{
+	double seconds =
+		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
+	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
+	double previous = p->nid != p->accessor ? seconds : 0;
+	double next = next_accessor != NRP_NOWHERE && p->nid != next_accessor ? seconds : 0;
+
+	w->totals.observed_remote_previous += previous;
+	w->totals.observed_remote_next += next;
+	p->remote_seconds += (float)previous;
+	for (int i = 0; place && i < w->nr_worlds; i++) {
+		struct nrp_world_result *r = &w->world[i].result;
+		int nid = place[i].nid;
+		double more = (nid != p->accessor ? seconds : 0) - previous;
+
+		if (nid == p->nid)
+			continue;
+		r->tainted_seconds += seconds;
+		r->remote_seconds_previous += more;
+		if (i == 0)
+			p->differs += (float)more;
+		if (next_accessor != NRP_NOWHERE)
+			r->remote_seconds_next += (nid != next_accessor ? seconds : 0) - next;
+	}
+}
+
+/* Enters or leaves what the locality book holds of a page, as it lies now. */
+static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double pages, double now,
+		     bool enters)
+{
+	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
+	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
+	int r = 0;
+
+	nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages, p->nid, enters);
+	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++)
+		if (place[i].nid != p->nid)
+			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
+						 place[i].nid, p->nid, enters);
+	return r;
+}
+
+static double weight_of(const struct nrp_page *p)
+{
+	return (double)p->pages * (p->mappings ? p->mappings : 1);
+}
+
+static int book_sight(struct nrp_worlds *w, const struct nrp_page *p, double pages, bool enters)
+{
+	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
+	double now = nrp_worlds_seconds(w, w->now);
+
+	nrp_locality_seen(w->locality, p->vma, mm->presence, now, pages, enters);
+	return book_page(w, p, pages, now, enters);
+}
+
+static void close_page(struct nrp_worlds *w, struct nrp_page *p)
+{
+	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
+	struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
+
+	account_time(w, p, w->now, NRP_NOWHERE);
+	w->totals.page_seconds +=
+		w->now > p->first_time ? (double)(w->now - p->first_time) * 1e-9 * p->pages : 0;
+	for (int i = 0; place && i < w->nr_worlds; i++)
+		nrp_world_missing(w, i, &place[i], p->vfn * w->page_size, mm, w->now);
+	/* The VMA has the world's row already: it differs since a fault that made it. */
+	(void)book_sight(w, p, weight_of(p), false);
+}
+
+static void end_page(void *context, struct nrp_page *page, bool continued)
+{
+	struct nrp_worlds *w = context;
+
+	if (!page->first_time)
+		return;
+	if (!continued)
+		close_page(w, page);
+	give_back(w, page);
 }
 
 /* ---- scans -------------------------------------------------------------------------- */
 
+static int see_task(struct nrp_worlds *w, int32_t tid, uint32_t mm, int nid, uint64_t time,
+		    struct nrp_task **ret)
+{
+	*ret = nrp_worlds_task(w, tid);
+	if (!*ret)
+		return -ENOMEM;
+	if (nid < 0 || nid >= w->nr_nodes)
+		return 0;
+	return nrp_worlds_task_seen(w, *ret, mm, nid, time);
+}
+
 int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 {
-	struct nrp_mm_history *mm = nrp_scan_history_mm(w->scans, pass->mm);
-	struct task *task;
+	int64_t number = nrp_address_space_of(w->spaces, pass->mm);
+	struct nrp_task *task;
+	struct nrp_mm *mm;
 
-	if (!mm)
+	w->now = pass->time;
+	if (number < 0 || see_task(w, pass->tid, (uint32_t)number,
+				   nrp_host_cpu_nid(w->facts, (int)pass->cpu), pass->time, &task))
 		return -ENOMEM;
+	mm = nrp_address_space(w->spaces, (uint32_t)number);
+	mm->passes++;
 	mm->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
 	mm->kept = 0;
 	for (int i = 0; i < w->nr_worlds; i++) {
-		bool keep = !w->world[i].config.thin_after_divergence || !mm->differs_since[i] ||
+		bool keep = !(w->thinned & mm->diverged & UINT32_C(1) << i) ||
 			    pass->time >= mm->last_kept[i] + w->period_max_ns;
 
 		if (keep) {
@@ -167,312 +288,57 @@ int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 			mm->last_kept[i] = pass->time;
 		}
 	}
-	if (NRP_NULL(pass, scan_pass, task_scan_seq) || NRP_NULL(pass, scan_pass, preferred_nid))
-		return 0;
-	task = nrp_pages_get(w->tasks, (uint64_t)(uint32_t)pass->tid, 0);
-	if (!task)
-		return -ENOMEM;
-	task->scan_seq = pass->task_scan_seq;
-	task->preferred_nid = pass->preferred_nid;
+	if (!NRP_NULL(pass, scan_pass, task_scan_seq) &&
+	    !NRP_NULL(pass, scan_pass, preferred_nid)) {
+		task->scan_seq = pass->task_scan_seq;
+		task->preferred_nid = pass->preferred_nid;
+	}
 	return 0;
 }
 
 int nrp_worlds_scan_range(struct nrp_worlds *w, const struct nrp_scan_range *range)
 {
-	struct nrp_mm_history *mm;
+	int64_t number, vma;
+	struct nrp_mm *mm;
 
+	w->now = range->time;
 	if (NRP_NULL(range, scan_range, mm))
 		return 0;
-	mm = nrp_scan_history_mm(w->scans, range->mm);
-	return mm ? nrp_mm_history_add(mm, range->start, range->end, range->time) : -ENOMEM;
+	number = nrp_address_space_of(w->spaces, range->mm);
+	if (number < 0)
+		return -ENOMEM;
+	mm = nrp_address_space(w->spaces, (uint32_t)number);
+	vma = nrp_locality_vma(w->locality, (uint32_t)number,
+			       NRP_NULL(range, scan_range, vm_start) ? range->start
+								     : range->vm_start,
+			       NRP_NULL(range, scan_range, vm_end) ? range->end : range->vm_end,
+			       NRP_NULL(range, scan_range, vm_flags) ? 0 : range->vm_flags);
+	if (vma < 0)
+		return -ENOMEM;
+	if (!NRP_NULL(range, scan_range, pages) && range->pages)
+		nrp_locality_arm(w->locality, (uint32_t)vma, mm->presence,
+				 nrp_worlds_seconds(w, range->time), (double)range->pages);
+	return nrp_mm_arm(mm, range->start, range->end, range->time, (uint32_t)vma);
 }
 
-/* ---- one fault ---------------------------------------------------------------------- */
+/* ---- one fault: what is known of it ------------------------------------------------- */
 
-/* A fault with what all worlds need of it. */
-struct step {
-	const struct nrp_hint_fault *f;
-	uint64_t time;    /* of the decision */
-	uint64_t pages;   /* base pages */
-	int src, this;    /* nodes */
-	int observed_nid; /* of the page after the fault, as recorded */
-	bool attempted;   /* the kernel's attempt came to the limiter's place */
-	bool refused, moved;
-	/*
-	 * The fault began while another one was moving the page, and saw the node it came from. On
-	 * record nothing comes of it any more.
-	 */
-	bool overtaken;
-	bool is_private; /* single-threaded, private VMA: local pages are not armed */
-	uint32_t kept;   /* worlds that had the pass that armed this page */
-	struct task *task;
-	struct nrp_mm_history *mm;
-	struct page *page;
-};
-
-static uint64_t ticks_now(const struct nrp_worlds *w, uint64_t time)
+/* A fault of an unknown page or node is the same in every world. */
+static void count_untracked(struct nrp_worlds *w, const struct nrp_step *s)
 {
-	uint64_t hz = w->facts->hz > 0 ? (uint64_t)w->facts->hz : 250;
+	struct nrp_world_result *r = &w->common;
 
-	if (!w->have_tick)
-		return nrp_ticks(time, (int64_t)hz);
-	return w->tick + nrp_ticks(time > w->tick_time ? time - w->tick_time : 0, (int64_t)hz);
-}
-
-static bool admit(struct nrp_worlds *w, struct world *world, const struct step *s, int nid)
-{
-	const struct nrp_world_config *c = &world->config;
-	uint64_t jiffies;
-	bool ok;
-
-	if (c->admit) {
-		ok = c->admit(c->context, s->time, nid, s->pages);
-	} else if (c->limiter.variant == NRP_RATELIMIT_NONE || nid < 0 || nid >= c->nr_nodes) {
-		ok = true;
-	} else {
-		jiffies = s->attempted && !NRP_NULL(s->f, hint_fault, attempt_jiffies)
-				  ? s->f->attempt_jiffies
-				  : ticks_now(w, s->time);
-		if (!world->window_open[nid]) {
-			static const struct nrp_ratelimit_start fresh = { .first_end = -1 };
-			struct nrp_ratelimit_start start = fresh;
-
-			if (nid < c->nr_starts)
-				start = c->start[nid];
-			else if (nrp_ratelimit_on_grid(c->limiter.variant))
-				start = nrp_ratelimit_start_at(&c->limiter, 0);
-			world->window_open[nid] = true;
-			world->window[nid] = nrp_ratelimit_first_window(&c->limiter, &start,
-									jiffies, c->grid_origin);
-		}
-		ok = nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages);
-	}
-	world->result.attempts++;
-	world->result.attempt_pages += s->pages;
-	if (ok)
-		world->result.admitted++;
-	else
-		world->result.denied++;
-	return ok;
-}
-
-/* Would an attempt whose outcome the record does not have move the page? */
-static bool unknown_outcome(const struct nrp_worlds *w, struct world *world)
-{
-	switch (world->config.unknown) {
-	case NRP_UNKNOWN_FAILS:
-		return false;
-	case NRP_UNKNOWN_SUCCEEDS:
-		return true;
-	default:
-		/* The recorded success rate, spread evenly. */
-		world->expected += w->tried ? (double)w->succeeded / (double)w->tried : 1.0;
-		if (world->expected < 0.999999)
-			return false;
-		world->expected -= 1.0;
-		return true;
-	}
-}
-
-/* Weights of the task's last filter call, if it was about the same two nodes. */
-static bool recall_weights(const struct task *task, struct nrp_filter_call *call)
-{
-	int src = call->src_nid == task->nid[0] ? 0 : 1;
-
-	if (!task->weights_known || call->src_nid != task->nid[src] ||
-	    call->dst_nid != task->nid[!src])
-		return false;
-	call->weights_known = true;
-	call->cpu_src = task->cpu[src];
-	call->mem_src = task->mem[src];
-	call->cpu_dst = task->cpu[!src];
-	call->mem_dst = task->mem[!src];
-	return true;
-}
-
-/* The host's filter on a fault that the kernel did not filter, or from another node. */
-static bool filter_passes(const struct nrp_worlds *w, struct world *world, const struct step *s,
-			  const struct place *place)
-{
-	struct nrp_filter_call call = {
-		.tid = s->f->tid,
-		.src_nid = place->nid,
-		.dst_nid = s->this,
-		.last_cpupid = place->last_cpupid,
-		.preferred_nid = s->task->preferred_nid,
-		.scan_seq = s->task->scan_seq,
-		.grouped = s->task->grouped,
-	};
-	struct nrp_filter_result r = { .answer = NRP_FILTER_UNDECIDED };
-
-	if (world->config.filter_passes)
-		return true;
-	if (s->task->known)
-		r = nrp_filter_decide(w->filter, &w->filter_host, &call);
-	if (r.answer != NRP_FILTER_UNDECIDED)
-		return r.answer == NRP_FILTER_MOVE;
-	world->result.undecided_filters++;
-	if (world->config.unknown != NRP_UNKNOWN_EXPECTED)
-		return world->config.unknown == NRP_UNKNOWN_SUCCEEDS;
-	/* The best guess is that the group's weights are what they were. */
-	if (!s->task->known || !recall_weights(s->task, &call))
-		return true;
-	r = nrp_filter_decide(w->filter, &w->filter_host, &call);
-	return r.answer != NRP_FILTER_STAY;
-}
-
-/* Does the kernel's own attempt from the same node say what happens here too? */
-static bool try_recorded(struct nrp_worlds *w, struct world *world, const struct step *s)
-{
-	if (!s->attempted)
-		return s->moved; /* moved without an attempt on record: as recorded */
-	if (!admit(w, world, s, s->f->attempt_nid))
-		return false;
-	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
-}
-
-/* From here on the address space's scan periods, and so its faults, may be others. */
-static void note_difference(struct nrp_worlds *w, int i, const struct step *s,
-			    uint64_t denied_before)
-{
-	bool refuses = w->world[i].result.denied > denied_before;
-	bool host_refuses = s->attempted && s->refused;
-
-	if (s->mm && !s->mm->differs_since[i] && refuses != host_refuses)
-		s->mm->differs_since[i] = s->time;
-}
-
-/* The fault as this world sees it; returns the page's node afterwards. */
-static int decide(struct nrp_worlds *w, int i, const struct step *s, const struct place *place)
-{
-	struct world *world = &w->world[i];
-	bool remote = place->nid != s->this;
-	uint64_t denied = world->result.denied;
-	int nid = place->nid;
-
-	world->result.hint_faults++;
-	world->result.hint_fault_pages += s->pages;
-	world->result.remote_faults += remote;
-	if (place->nid == s->src && (s->attempted || s->moved || s->src != s->this)) {
-		if (try_recorded(w, world, s))
-			nid = s->attempted ? s->f->attempt_nid : s->this;
-	} else if (remote && filter_passes(w, world, s, place)) {
-		world->result.model_attempts++;
-		if (admit(w, world, s, s->this) && unknown_outcome(w, world))
-			nid = s->this;
-	}
-	note_difference(w, i, s, denied);
-	return nid;
-}
-
-static void exchange_cpupid(const struct nrp_worlds *w, const struct step *s, struct place *place,
-			    int nid_before)
-{
-	bool recorded_call = !NRP_NULL(s->f, hint_fault, filter_delay);
-	bool called = nrp_filter_is_called(w->filter, nid_before, s->this);
-
-	if (called) {
-		place->last_cpupid = nrp_filter_cpupid(&w->filter_host, (int)s->f->cpu, s->f->tid);
-		place->cpupid_apart = !recorded_call;
-	} else if (recorded_call) {
-		place->cpupid_apart = true;
-	}
-}
-
-/* Missing faults of a page that is remote here but was local on record (E2). */
-static void count_missing(struct nrp_worlds *w, int i, struct place *place, uint64_t addr,
-			  const struct nrp_mm_history *mm, uint64_t until)
-{
-	if (place->apart_since && mm)
-		w->world[i].result.extra_faults_max +=
-			nrp_mm_history_count(mm, addr, place->apart_since, until);
-	place->apart_since = 0;
-}
-
-static void step_world(struct nrp_worlds *w, int i, const struct step *s)
-{
-	struct world *world = &w->world[i];
-	struct place *place = &s->page->place[i];
-	bool tainted = place->nid != s->page->nid;
-	int nid_before;
-
-	if (!tainted)
-		place->nid = (int16_t)s->src;
-	tainted = s->overtaken ? tainted : place->nid != s->src;
-	if (!place->cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
-		place->last_cpupid = s->f->last_cpupid;
-	nid_before = place->nid;
-	if (s->is_private)
-		count_missing(w, i, place, s->f->addr, s->mm, s->f->time);
-	/* Not armed in this world: local page of a single-threaded process, or a pass left out. */
-	if ((s->is_private && tainted && nid_before == s->this) || !(s->kept >> i & 1)) {
-		/* The record's page remembers this access, this world's does not. */
-		place->cpupid_apart |= !NRP_NULL(s->f, hint_fault, filter_delay);
-		if (s->moved && !tainted)
-			world->result.suppressed++;
-	} else {
-		int nid = decide(w, i, s, place);
-
-		exchange_cpupid(w, s, place, nid_before);
-		if (s->overtaken && !tainted)
-			nid = nid_before; /* here, too, the page is on its way */
-		place->nid = (int16_t)nid;
-		if (nid != nid_before) {
-			world->result.moves++;
-			world->result.moved_pages += s->pages;
-			world->result.added += !s->moved || tainted;
-		} else if (s->moved && !tainted) {
-			world->result.suppressed++;
-		}
-	}
-	if (s->overtaken && !tainted)
-		place->nid = s->page->nid;
-	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)
-		place->apart_since = s->f->time;
-}
-
-/* Page-seconds since the page's previous fault. */
-static void account_time(struct nrp_worlds *w, const struct page *p, uint64_t now,
-			 int next_accessor)
-{
-	double seconds =
-		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
-
-	w->totals.page_seconds += seconds;
-	w->totals.observed_remote_previous += p->nid != p->accessor ? seconds : 0;
-	w->totals.observed_remote_next +=
-		next_accessor != NOWHERE && p->nid != next_accessor ? seconds : 0;
-	for (int i = 0; i < w->nr_worlds; i++) {
-		struct nrp_world_result *r = &w->world[i].result;
-		int nid = p->place[i].nid;
-
-		r->tainted_seconds += nid != p->nid ? seconds : 0;
-		r->remote_seconds_previous += nid != p->accessor ? seconds : 0;
-		r->remote_seconds_next +=
-			next_accessor != NOWHERE && nid != next_accessor ? seconds : 0;
-	}
-}
-
-static void learn_task(struct task *task, const struct nrp_hint_fault *f)
-{
-	if (NRP_NULL(f, hint_fault, filter_delay) || NRP_NULL(f, hint_fault, scan_seq) ||
-	    NRP_NULL(f, hint_fault, preferred_nid))
-		return;
-	task->known = true;
-	task->scan_seq = f->scan_seq;
-	task->preferred_nid = f->preferred_nid;
-	task->grouped = !NRP_NULL(f, hint_fault, numa_group);
-	if (NRP_NULL(f, hint_fault, group_cpu_src) || NRP_NULL(f, hint_fault, group_cpu_dst) ||
-	    NRP_NULL(f, hint_fault, group_mem_src) || NRP_NULL(f, hint_fault, group_mem_dst) ||
-	    f->src_nid == f->this_nid)
-		return;
-	task->weights_known = true;
-	task->nid[0] = f->src_nid;
-	task->nid[1] = f->this_nid;
-	task->cpu[0] = f->group_cpu_src;
-	task->cpu[1] = f->group_cpu_dst;
-	task->mem[0] = f->group_mem_src;
-	task->mem[1] = f->group_mem_dst;
+	w->totals.untracked_faults++;
+	w->totals.observed_moves += s->moved;
+	w->totals.observed_moved_pages += s->moved ? s->pages : 0;
+	r->hint_faults++;
+	r->hint_fault_pages += s->pages;
+	r->attempts += s->attempted;
+	r->attempt_pages += s->attempted ? s->pages : 0;
+	r->admitted += s->attempted && !s->refused;
+	r->denied += s->attempted && s->refused;
+	r->moves += s->moved;
+	r->moved_pages += s->moved ? s->pages : 0;
 }
 
 /*
@@ -480,7 +346,7 @@ static void learn_task(struct task *task, const struct nrp_hint_fault *f)
  * local base pages of private VMAs never armed. Huge pages were armed wherever they are, until some
  * kernel after 6.12: the record shows it, if some of their faults are local.
  */
-static bool spares_local(struct nrp_worlds *w, const struct step *s)
+static bool spares_local(struct nrp_worlds *w, const struct nrp_step *s)
 {
 	uint64_t huge = w->facts->huge_pages > 0 ? (uint64_t)w->facts->huge_pages : 512;
 
@@ -494,60 +360,264 @@ static bool spares_local(struct nrp_worlds *w, const struct step *s)
 	return !w->facts->has_thp_function && w->huge_local * 8 <= w->huge_remote;
 }
 
-static int find_scan(struct nrp_worlds *w, struct step *s)
+static void find_scan(struct nrp_worlds *w, struct nrp_step *s)
 {
-	const struct nrp_armed_range *range = NULL;
-	bool searched = false, unsure = false;
+	uint32_t thinned = w->thinned & s->mm->diverged;
+	bool unsure;
 
-	s->mm = nrp_scan_history_mm(w->scans, s->f->mm);
-	if (!s->mm)
-		return -ENOMEM;
 	s->is_private = spares_local(w, s);
+	s->range = nrp_mm_armed(s->mm, s->f->addr, s->f->time, &unsure);
 	s->kept = ~UINT32_C(0);
-	for (int i = 0; i < w->nr_worlds; i++) {
-		if (!s->mm->differs_since[i] || !w->world[i].config.thin_after_divergence)
-			continue;
-		if (!searched)
-			range = nrp_mm_history_armed(s->mm, s->f->addr, s->f->time, &unsure);
-		searched = true;
-		if (range ? !(range->kept >> i & 1) : unsure)
-			s->kept &= ~(UINT32_C(1) << i);
+	if (thinned && s->range != NRP_NO_RANGE)
+		s->kept = ~(thinned & ~s->mm->ranges[s->range].kept);
+	else if (thinned && unsure)
+		s->kept = ~thinned;
+}
+
+/* Known under another name from now on: what the old one stood for, ends. */
+static int join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, uint64_t vfn,
+		      struct nrp_page *leader)
+{
+	struct nrp_page *p = nrp_page_table_find(w->pages, s->mm, own, vfn);
+	uint32_t vma = s->range == NRP_NO_RANGE ? leader->vma : s->mm->ranges[s->range].vma;
+
+	if (p && p != leader && p->first_time) {
+		end_page(w, p, false);
+		p->pages = 0;
 	}
+	if (!leader->first_time)
+		return 0;
+	if (!leader->mappings) {
+		leader->mappings = 1;
+		w->totals.shared_pages++;
+	}
+	if (leader->mappings == UINT8_MAX)
+		return 0;
+	leader->mappings++;
+	nrp_locality_join(w->locality, leader->vma, vma);
+	return book_sight(w, leader, (double)leader->pages, true);
+}
+
+/* The page of the fault, made on first sight. */
+static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
+{
+	uint64_t vfn = s->f->addr / w->page_size;
+	uint32_t pages = NRP_NULL(s->f, hint_fault, pages) ? 0 : s->f->pages;
+	struct nrp_page_name name = { .space = number, .vfn = vfn };
+	bool joined = false, parted = false;
+	struct nrp_mm *mm = s->mm;
+
+	if (w->shared && !NRP_NULL(s->f, hint_fault, page) && s->f->page && pages <= 1) {
+		bool mapped_often = !NRP_NULL(s->f, hint_fault, mapcount) && s->f->mapcount > 0;
+		bool is_shared =
+			!NRP_NULL(s->f, hint_fault, vm_flags) && s->f->vm_flags & VM_SHARED;
+
+		if (nrp_shared_pages_see(w->shared, &name, s->f->page, mapped_often || is_shared,
+					 &joined, &parted) < 0)
+			return -ENOMEM;
+		mm = nrp_address_space(w->spaces, (uint32_t)name.space);
+	}
+	s->page = nrp_page_table_get(w->pages, mm, (uint32_t)name.space, name.vfn, pages);
+	if (!s->page)
+		return -ENOMEM;
+	if (parted && s->page->first_time) {
+		end_page(w, s->page, false);
+		*s->page = (struct nrp_page){ .vfn = s->page->vfn,
+					      .mm = s->page->mm,
+					      .pages = s->page->pages };
+	}
+	return joined ? join_names(w, s, number, vfn, s->page) : 0;
+}
+
+/* ---- one fault: in the worlds ------------------------------------------------------- */
+
+static bool same_everywhere(const struct nrp_worlds *w, const struct nrp_place *place, int nid)
+{
+	for (int i = 0; i < w->nr_worlds; i++)
+		if (place[i].nid != nid || place[i].cpupid_apart || place[i].apart_since)
+			return false;
+	return true;
+}
+
+/* Is this fault in every world what it is on record? */
+static bool is_plain(const struct nrp_worlds *w, const struct nrp_step *s)
+{
+	return !s->page->split && s->src == s->page->nid && !s->attempted && !s->moved &&
+	       w->same_filter && s->kept == ~UINT32_C(0) && !s->overtaken &&
+	       s->context->armed[0] == NRP_ARMED_YES && s->context->armed[1] == NRP_ARMED_YES;
+}
+
+static void count_plain(struct nrp_worlds *w, const struct nrp_step *s)
+{
+	w->common.hint_faults++;
+	w->common.hint_fault_pages += s->pages;
+	w->common.remote_faults += s->src != s->this;
+}
+
+/* The book's side of a step: only changes of place are written. */
+static int book_changes(struct nrp_worlds *w, const struct nrp_step *s,
+			const struct nrp_place *before, const struct nrp_place *after)
+{
+	const struct nrp_page *p = s->page;
+	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
+	double now = nrp_worlds_seconds(w, s->f->time), pages = weight_of(p);
+	int r = 0;
+
+	if (p->nid != s->observed_nid) {
+		nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages, p->nid, false);
+		nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages,
+				      s->observed_nid, true);
+	}
+	for (int i = 0; r == 0 && i < w->nr_worlds; i++) {
+		if (before[i].nid == after[i].nid && p->nid == s->observed_nid)
+			continue;
+		if (before[i].nid != p->nid)
+			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
+						 before[i].nid, p->nid, false);
+		if (r == 0 && after[i].nid != s->observed_nid)
+			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
+						 after[i].nid, s->observed_nid, true);
+	}
+	return r;
+}
+
+static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
+		       struct nrp_place place[NRP_MAX_WORLDS])
+{
+	struct nrp_place before[NRP_MAX_WORLDS];
+	size_t size = (size_t)w->nr_worlds * sizeof(*place);
+	struct nrp_page *p = s->page;
+
+	if (p->split)
+		memcpy(place, places_at(w, p->split), size);
+	else
+		for (int i = 0; i < w->nr_worlds; i++)
+			place[i] = (struct nrp_place){ .nid = p->nid };
+	memcpy(before, place, size);
+	for (int i = 0; i < w->nr_worlds; i++)
+		nrp_world_step(w, i, s, &place[i]);
+	if (book_changes(w, s, before, place) < 0)
+		return -ENOMEM;
+	if (same_everywhere(w, place, s->observed_nid)) {
+		give_back(w, p);
+		return 0;
+	}
+	if (!p->split)
+		p->split = take_places(w);
+	if (!p->split)
+		return -ENOMEM;
+	memcpy(places_at(w, p->split), place, size);
 	return 0;
 }
 
-/* A fault of an unknown page or node is the same in every world. */
-static void count_untracked(struct nrp_worlds *w, const struct step *s)
+/* A page that somebody else moved is where it was found, in every world. */
+static int move_externally(struct nrp_worlds *w, struct nrp_page *p, int nid)
 {
-	w->totals.untracked_faults++;
-	w->totals.observed_moves += s->moved;
-	w->totals.observed_moved_pages += s->moved ? s->pages : 0;
-	for (int i = 0; i < w->nr_worlds; i++) {
-		struct nrp_world_result *r = &w->world[i].result;
+	double now = nrp_worlds_seconds(w, w->now), pages = weight_of(p);
 
-		r->hint_faults++;
-		r->hint_fault_pages += s->pages;
-		r->attempts += s->attempted;
-		r->attempt_pages += s->attempted ? s->pages : 0;
-		r->admitted += s->attempted && !s->refused;
-		r->denied += s->attempted && s->refused;
-		r->moves += s->moved;
-		r->moved_pages += s->moved ? s->pages : 0;
-	}
+	if (book_page(w, p, pages, now, false) < 0)
+		return -ENOMEM;
+	p->nid = (int16_t)nid;
+	for (int i = 0; p->split && i < w->nr_worlds; i++)
+		places_at(w, p->split)[i].nid = p->nid;
+	return book_page(w, p, pages, now, true);
 }
 
-int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool refused)
+/* First sight, or what happened since the last one. */
+static int arrive(struct nrp_worlds *w, struct nrp_step *s)
 {
-	struct step s = { .f = f, .time = nrp_worlds_decision_time(f), .refused = refused };
-	struct nrp_attempt attempt;
-	bool has_jiffies, external;
-	uint64_t page;
+	struct nrp_page *p = s->page;
 
+	if (!p->first_time) {
+		p->first_time = s->f->time ? s->f->time : 1;
+		p->nid = (int16_t)s->src;
+		if (s->range != NRP_NO_RANGE) {
+			p->vma = s->mm->ranges[s->range].vma;
+		} else {
+			int64_t vma = nrp_locality_vma(w->locality, p->mm - 1, 0, 0, 0);
+
+			if (vma < 0)
+				return -ENOMEM;
+			p->vma = (uint32_t)vma;
+		}
+		return book_sight(w, p, weight_of(p), true);
+	}
+	s->overtaken = !s->moved && p->nid != s->src && p->moved_from == s->src &&
+		       s->f->time < p->moved_at;
+	if (s->overtaken)
+		s->observed_nid = p->nid;
+	if (p->split || p->nid != p->accessor || p->nid != s->this)
+		account_time(w, p, s->f->time, s->this);
+	if (p->nid == s->src || s->overtaken)
+		return 0;
+	w->totals.external_moves++;
+	return move_externally(w, p, s->src);
+}
+
+static void leave(struct nrp_worlds *w, const struct nrp_step *s, uint64_t attempt_end)
+{
+	struct nrp_page *p = s->page;
+
+	w->totals.observed_moves += s->moved;
+	w->totals.observed_moved_pages += s->moved ? s->pages : 0;
+	w->totals.observed_remote_faults += s->src != s->this;
+	if (s->moved) {
+		p->moved_from = (int16_t)s->src;
+		p->moved_at = s->attempted ? attempt_end : s->time;
+	}
+	p->nid = (int16_t)s->observed_nid;
+	p->accessor = (int16_t)s->this;
+	p->last_time = s->f->time;
+}
+
+static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end)
+{
+	struct nrp_place place[NRP_MAX_WORLDS];
+	bool plain;
+
+	if (arrive(w, s) < 0)
+		return -ENOMEM;
+	plain = is_plain(w, s);
+	if (plain)
+		count_plain(w, s);
+	else if (step_worlds(w, s, place) < 0)
+		return -ENOMEM;
+	if (nrp_worlds_prefer(w, s, plain ? NULL : place) < 0)
+		return -ENOMEM;
+	if (s->range != NRP_NO_RANGE)
+		nrp_locality_touch(w->locality, s->mm->ranges[s->range].vma,
+				   nrp_worlds_seconds(w, s->f->time), (double)s->pages, s->this);
+	if (w->shared && s->moved) {
+		struct nrp_page_name name = { .space = s->page->mm - 1, .vfn = s->page->vfn };
+
+		if (nrp_shared_pages_moved(w->shared, &name) < 0)
+			return -ENOMEM;
+	}
+	leave(w, s, attempt_end);
+	return 0;
+}
+
+int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
+		     const struct nrp_fault_context *context)
+{
+	struct nrp_step s = { .f = f,
+			      .context = context,
+			      .time = nrp_worlds_decision_time(f),
+			      .refused = context->refused,
+			      .filtered = !NRP_NULL(f, hint_fault, filter_delay) };
+	struct nrp_attempt attempt = { 0 };
+	bool has_jiffies;
+	int64_t number;
+
+	w->now = f->time;
 	s.pages = nrp_fault_pages(f);
 	s.moved = nrp_fault_moved(f);
-	s.attempted = nrp_attempt_of_fault(&attempt, f, &has_jiffies);
+	s.attempted =
+		f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&attempt, f, &has_jiffies);
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, src_nid) ||
-	    NRP_NULL(f, hint_fault, this_nid)) {
+	    NRP_NULL(f, hint_fault, this_nid) || f->src_nid < 0 || f->src_nid >= w->nr_nodes ||
+	    f->this_nid < 0 || f->this_nid >= w->nr_nodes ||
+	    (s.attempted && f->attempt_nid >= w->nr_nodes)) {
 		count_untracked(w, &s);
 		return 0;
 	}
@@ -559,63 +629,131 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool 
 	s.src = f->src_nid;
 	s.this = f->this_nid;
 	s.observed_nid = !s.moved ? s.src : s.attempted ? f->attempt_nid : s.this;
-	if (s.attempted && !refused) {
+	if (s.attempted && !s.refused) {
 		w->tried++;
 		w->succeeded += s.moved;
 	}
-	if (find_scan(w, &s) < 0)
+	number = nrp_address_space_of(w->spaces, f->mm);
+	if (number < 0 || see_task(w, f->tid, (uint32_t)number, s.this, f->time, &s.task) < 0)
 		return -ENOMEM;
-	s.task = nrp_pages_get(w->tasks, (uint64_t)(uint32_t)f->tid, 0);
-	if (!s.task)
+	nrp_worlds_learn_task(s.task, f);
+	s.mm = nrp_address_space(w->spaces, (uint32_t)number);
+	find_scan(w, &s);
+	if (find_page(w, &s, (uint32_t)number) < 0)
 		return -ENOMEM;
-	learn_task(s.task, f);
-	page = nrp_page_of(f->addr, w->page_size, (uint32_t)s.pages);
-	s.page = nrp_pages_get(w->pages, f->mm, page);
-	if (!s.page)
-		return -ENOMEM;
-	s.overtaken = s.page->first_time && !s.moved && s.page->nid != s.src &&
-		      s.page->moved_from == s.src && f->time < s.page->moved_at;
-	if (s.overtaken)
-		s.observed_nid = s.page->nid;
-	external = s.page->first_time && s.page->nid != s.src && !s.overtaken;
-	if (s.page->first_time)
-		account_time(w, s.page, f->time, s.this);
-	else
-		s.page->first_time = f->time ? f->time : 1;
-	w->totals.external_moves += external;
-	w->totals.observed_moves += s.moved;
-	w->totals.observed_moved_pages += s.moved ? s.pages : 0;
-	w->totals.observed_remote_faults += s.src != s.this;
-	/* A page that somebody else moved is where it was found, in every world. */
-	if (s.page->first_time == f->time || external)
-		for (int i = 0; i < w->nr_worlds; i++)
-			s.page->place[i].nid = s.page->nid = (int16_t)s.src;
-	for (int i = 0; i < w->nr_worlds; i++)
-		step_world(w, i, &s);
-	if (s.moved) {
-		s.page->moved_from = (int16_t)s.src;
-		s.page->moved_at = s.attempted ? attempt.end_time : s.time;
-	}
-	s.page->nid = (int16_t)s.observed_nid;
-	s.page->accessor = (int16_t)s.this;
-	s.page->pages = (uint32_t)s.pages;
-	s.page->last_time = f->time;
-	return 0;
+	return follow(w, &s, attempt.end_time);
 }
 
-void nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
+/* ---- the end ------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Share of the first hundredth of @n values, largest first, in their sum. */
+static double top_share(float *values, size_t n)
+{
+	double sum = 0, top = 0;
+	size_t first = (n + 99) / 100;
+
+	qsort(values, n, sizeof(*values), by_size);
+	for (size_t i = 0; i < n; i++) {
+		sum += (double)values[i];
+		top += i < first ? (double)values[i] : 0;
+	}
+	return sum > 0 ? top / sum : 0;
+}
+
+static int concentrate(struct nrp_worlds *w)
+{
+	float *record, *world;
+	const struct nrp_page *p;
+	size_t position = 0, n = 0;
+
+	while (nrp_page_table_next(w->pages, &position))
+		w->totals.pages++;
+	record = calloc(w->totals.pages + 1, sizeof(*record));
+	world = calloc(w->totals.pages + 1, sizeof(*world));
+	position = 0;
+	while (record && world && (p = nrp_page_table_next(w->pages, &position))) {
+		record[n] = p->remote_seconds;
+		world[n++] = p->remote_seconds + p->differs;
+	}
+	if (record && world) {
+		w->totals.concentration = top_share(record, n);
+		w->totals.world_concentration = top_share(world, n);
+	}
+	n = record && world;
+	free(record);
+	free(world);
+	return n ? 0 : -ENOMEM;
+}
+
+static void add_common(const struct nrp_worlds *w, struct nrp_world_result *r)
+{
+	const struct nrp_world_result *c = &w->common;
+
+	r->hint_faults += c->hint_faults;
+	r->hint_fault_pages += c->hint_fault_pages;
+	r->remote_faults += c->remote_faults;
+	r->attempts += c->attempts;
+	r->attempt_pages += c->attempt_pages;
+	r->admitted += c->admitted;
+	r->denied += c->denied;
+	r->moves += c->moves;
+	r->moved_pages += c->moved_pages;
+	r->remote_seconds_previous += w->totals.observed_remote_previous;
+	r->remote_seconds_next += w->totals.observed_remote_next;
+}
+
+int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 {
 	size_t position = 0;
-	uint64_t mm, page;
-	struct page *p;
+	struct nrp_page *p;
 
-	while ((p = nrp_pages_next(w->pages, &position, &mm, &page))) {
-		if (!p->first_time)
-			continue;
-		account_time(w, p, end_time, NOWHERE);
-		for (int i = 0; i < w->nr_worlds; i++)
-			if (p->place[i].apart_since)
-				count_missing(w, i, &p->place[i], page * w->page_size,
-					      nrp_scan_history_mm(w->scans, mm), end_time);
-	}
+	w->now = end_time;
+	while ((p = nrp_page_table_next(w->pages, &position)))
+		if (p->first_time)
+			close_page(w, p);
+	for (int i = 0; i < w->nr_worlds; i++)
+		add_common(w, &w->world[i].result);
+	if (nrp_locality_finish(w->locality, w->spaces, nrp_worlds_seconds(w, end_time)) < 0)
+		return -ENOMEM;
+	return concentrate(w);
+}
+
+const struct nrp_world_result *nrp_worlds_result(const struct nrp_worlds *w, int world)
+{
+	return &w->world[world].result;
+}
+
+const struct nrp_worlds_totals *nrp_worlds_totals(const struct nrp_worlds *w)
+{
+	return &w->totals;
+}
+
+const struct nrp_locality *nrp_worlds_locality(const struct nrp_worlds *w)
+{
+	return w->locality;
+}
+
+int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t page,
+			bool *ret_tainted)
+{
+	int64_t number = nrp_address_space_of(w->spaces, mm);
+	const struct nrp_page *p = NULL;
+	int nid;
+
+	*ret_tainted = false;
+	if (number >= 0)
+		p = nrp_page_table_find(w->pages, nrp_address_space(w->spaces, (uint32_t)number),
+					(uint32_t)number, page);
+	if (!p || !p->first_time)
+		return NRP_NOWHERE;
+	nid = p->split ? places_at(w, p->split)[world].nid : p->nid;
+	*ret_tainted = nid != p->nid;
+	return nid;
 }

@@ -6,12 +6,15 @@
  * Missing faults (E2): a remote page of a single-threaded process would have been armed again once
  * per scan pass.
  *
- * All worlds of a replay advance together over one pass of the records.
+ * All worlds of a replay advance together over one pass of the records. A page that is in all
+ * worlds as it is on record costs one look-up; only pages that differ somewhere have places of
+ * their own.
  */
 #ifndef NRP_WORLDS_H
 #define NRP_WORLDS_H
 
 #include "numareplay/store.h"
+#include "replay/locality.h"
 #include "replay/policies/migrate_filter.h"
 #include "replay/policies/migrate_ratelimit.h"
 #include "replay/ratelimit_lane.h"
@@ -22,10 +25,15 @@
  * filter. */
 enum nrp_unknown { NRP_UNKNOWN_FAILS, NRP_UNKNOWN_EXPECTED, NRP_UNKNOWN_SUCCEEDS };
 
+/* Would the lane's scanner have armed the page of this fault? */
+enum nrp_armed { NRP_ARMED_YES, NRP_ARMED_NO, NRP_ARMED_UNKNOWN };
+
 /* Decides an attempt of @pages base pages to @nid at @time; for tests and special lanes. */
 typedef bool (*nrp_admit_fn)(void *context, uint64_t time, int nid, uint64_t pages);
 
 struct nrp_world_config {
+	int lane; /* worlds of a lane have the same scanner and filter */
+	enum nrp_filter_variant filter;
 	struct nrp_ratelimit_params limiter;
 	/* Start of the first window per node; nodes from nr_starts on: a fresh one at the first
 	 * attempt. */
@@ -54,50 +62,76 @@ struct nrp_world_result {
 	uint64_t suppressed;     /* recorded moves of pages that this world left where they were */
 	uint64_t added;          /* moves that the record does not have */
 	uint64_t model_attempts; /* attempts that the record does not have */
-	uint64_t undecided_filters;     /* of those: the filter's inputs are unknown */
+	uint64_t undecided_filters; /* filter calls with unknown inputs */
+	uint64_t unarmed_faults;    /* recorded faults that the lane's scanner leaves out */
+	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */
+	uint64_t kept_waits;        /* waits for pages that this world moves, too */
+	uint64_t kept_wait_ns;
 	double remote_seconds_previous; /* page-seconds remote, accessor held from the previous
 					   fault */
 	double remote_seconds_next;     /* accessor taken from the next fault */
 	double tainted_seconds;         /* page-seconds at another place than recorded */
+	uint64_t unsure_preferred;      /* faults of tasks whose preferred node could differ */
 };
 
 struct nrp_worlds_totals {
 	uint64_t untracked_faults; /* without mm, source or accessing node */
 	uint64_t external_moves;   /* pages that moved without a recorded fault */
 	uint64_t observed_moves, observed_moved_pages, observed_remote_faults;
-	double page_seconds; /* sum over pages of first to last sight */
+	uint64_t shared_pages; /* pages known under more than one address space */
+	uint64_t splits;       /* folios that were found in pieces */
+	double page_seconds;   /* sum over pages of first to last sight */
 	double observed_remote_previous, observed_remote_next; /* page-seconds, as recorded */
+	/* Share of the top 1 % of pages in remote page-seconds, on record and in world 0. */
+	double concentration, world_concentration;
+	uint64_t pages; /* known at the end */
 };
 
 struct nrp_worlds;
 
 /*
- * @facts give page size, HZ, topology; @filter is the host's own migrate.filter variant, which
- * decides attempts that the record does not have. @period_max_ms bounds thinning.
+ * @facts give page size, HZ, topology; @host_filter is the host's own migrate.filter variant. Times
+ * count from @origin. @period_max_ms bounds thinning. @shared: some pages have several mappings
+ * (else the rows' page frames are not looked at).
  */
 int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
-		   enum nrp_filter_variant filter, uint64_t period_max_ms,
-		   const struct nrp_world_config *configs, int nr_worlds, struct nrp_error *err);
+		   enum nrp_filter_variant host_filter, uint64_t period_max_ms, uint64_t origin,
+		   bool shared, const struct nrp_world_config *configs, int nr_worlds,
+		   struct nrp_error *err);
 struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *worlds);
 
 /* Feed in time order (faults: order of their decision time, nrp_worlds_decision_time()). */
 int nrp_worlds_scan_pass(struct nrp_worlds *worlds, const struct nrp_scan_pass *pass);
 int nrp_worlds_scan_range(struct nrp_worlds *worlds, const struct nrp_scan_range *range);
-/*
- * @refused: the host's own limiter refused (or is taken to have refused) this fault's attempt, so
- * that its outcome without refusal is unknown.
- */
-int nrp_worlds_fault(struct nrp_worlds *worlds, const struct nrp_hint_fault *fault, bool refused);
-/* Ends at @end_time: the last fault's state holds until there. */
-void nrp_worlds_finish(struct nrp_worlds *worlds, uint64_t end_time);
+int nrp_worlds_task_move(struct nrp_worlds *worlds, const struct nrp_task_move *move);
+int nrp_worlds_task_life(struct nrp_worlds *worlds, const struct nrp_task_life *life);
 
+/* What others know of a fault. */
+struct nrp_fault_context {
+	/* The host's own limiter refused (or is taken to have refused) its attempt, so that the
+	 * outcome without refusal is unknown. */
+	bool refused;
+	enum nrp_armed armed[2]; /* by lane */
+	uint64_t waits, wait_ns; /* for its page while it was moved */
+};
+
+int nrp_worlds_fault(struct nrp_worlds *worlds, const struct nrp_hint_fault *fault,
+		     const struct nrp_fault_context *context);
+/* Ends at @end_time: the last fault's state holds until there. */
+int nrp_worlds_finish(struct nrp_worlds *worlds, uint64_t end_time);
+
+/* After the end: */
 const struct nrp_world_result *nrp_worlds_result(const struct nrp_worlds *worlds, int world);
 const struct nrp_worlds_totals *nrp_worlds_totals(const struct nrp_worlds *worlds);
+const struct nrp_locality *nrp_worlds_locality(const struct nrp_worlds *worlds);
 /* Node of a page in a world; -1: never seen. */
 int nrp_worlds_location(struct nrp_worlds *worlds, int world, uint64_t mm, uint64_t page,
 			bool *ret_tainted);
 
 /* When a fault is decided: the attempt's first event, else the fault itself. */
-uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *fault);
+static inline uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *f)
+{
+	return f->attempt == NRP_ATTEMPT_NONE ? f->time : f->time + f->attempt_delay;
+}
 
 #endif

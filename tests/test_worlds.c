@@ -74,6 +74,13 @@ static struct nrp_hint_fault fault(uint64_t time, int tid, int src, enum outcome
 	return f;
 }
 
+static int feed(struct nrp_worlds *w, const struct nrp_hint_fault *f, bool refused)
+{
+	struct nrp_fault_context context = { .refused = refused };
+
+	return nrp_worlds_fault(w, f, &context);
+}
+
 struct expected {
 	uint64_t remote_observed, remote, moves_observed, moves, suppressed, added;
 	int nid;
@@ -87,13 +94,15 @@ static struct nrp_worlds *new_world(const struct nrp_host_facts *facts, uint64_t
 		.limiter = { .variant = NRP_RATELIMIT_NONE },
 		.nr_nodes = 2,
 		.admit = admit_after,
+		.filter = NRP_FILTER_61,
 		.filter_passes = true,
 		.context = after,
 		.unknown = unknown,
 	};
 	struct nrp_worlds *w;
 
-	assert_int_equal(nrp_worlds_new(&w, facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	assert_int_equal(
+		nrp_worlds_new(&w, facts, NRP_FILTER_61, 60000, 0, false, &config, 1, NULL), 0);
 	return w;
 }
 
@@ -120,8 +129,7 @@ static void run(const struct nrp_hint_fault *faults, size_t n, uint64_t after,
 	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
 
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(
-			nrp_worlds_fault(w, &faults[i], faults[i].attempt && !faults[i].moved), 0);
+		assert_int_equal(feed(w, &faults[i], faults[i].attempt && !faults[i].moved), 0);
 	nrp_worlds_finish(w, 3200);
 	check(w, e);
 	nrp_worlds_free(w);
@@ -221,7 +229,7 @@ static void test_l6(void **state)
 
 	(void)state;
 	scan(w, 50, 1, ADDR, ADDR + 4096);
-	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	assert_int_equal(feed(w, &f, false), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		scan(w, 600 + 500 * i, 1, ADDR, ADDR + 4096);
 	nrp_worlds_finish(w, 3200);
@@ -240,7 +248,7 @@ static void test_no_missing_faults_in_threads(void **state)
 
 	(void)state;
 	scan(w, 50, 2, ADDR, ADDR + 4096);
-	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	assert_int_equal(feed(w, &f, false), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		scan(w, 600 + 500 * i, 2, ADDR, ADDR + 4096);
 	nrp_worlds_finish(w, 3200);
@@ -259,7 +267,7 @@ static void test_missing_faults_by_address(void **state)
 	(void)state;
 	scan(w, 20, 1, ADDR, ADDR + 4096);
 	scan(w, 50, 1, ADDR, ADDR + 4096);
-	assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+	assert_int_equal(feed(w, &f, false), 0);
 	scan(w, 600, 1, ADDR + 4096, ADDR + 8192); /* next page */
 	scan(w, 700, 1, ADDR - 4096, ADDR);        /* page before */
 	scan(w, 800, 1, ADDR - 4096, ADDR + 8192); /* covers it */
@@ -285,7 +293,7 @@ static void test_huge_page(void **state)
 	f[0].addr = base + 0x3000;
 	f[1].addr = base + 0x1ff000;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+		assert_int_equal(feed(w, &f[i], false), 0);
 	nrp_worlds_finish(w, 3200);
 	assert_int_equal(nrp_worlds_totals(w)->observed_moved_pages, 512);
 	assert_int_equal(nrp_worlds_result(w, 0)->hint_fault_pages, 1024);
@@ -324,8 +332,9 @@ static void test_local_huge_page(void **state)
 		f[0].addr = ADDR + 0x400000; /* a local fault of another page */
 		for (int k = cases[i].local_ones ? 0 : 1; k < 3; k++) {
 			f[k].pages = cases[i].pages;
-			assert_int_equal(nrp_worlds_fault(w, &f[k], k > 0), 0);
+			assert_int_equal(feed(w, &f[k], k > 0), 0);
 		}
+		nrp_worlds_finish(w, 3200);
 		assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, cases[i].faults);
 		assert_int_equal(nrp_worlds_result(w, 0)->moves, 1);
 		nrp_worlds_free(w);
@@ -365,7 +374,7 @@ static void test_overtaken_fault(void **state)
 		f[1].tid = 3;
 		f[1].attempt_delay = 100;
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+			assert_int_equal(feed(w, &f[i], false), 0);
 		assert_int_equal(nrp_worlds_totals(w)->external_moves, late ? 2 : 0);
 		assert_int_equal(nrp_worlds_totals(w)->observed_remote_faults, 2);
 		assert_int_equal(nrp_worlds_result(w, 0)->remote_faults, late ? 2 : 3);
@@ -389,7 +398,7 @@ static void test_overtaken_fault_of_a_moved_page(void **state)
 	NRP_SET(&f[0], hint_fault, attempt_ns, 800);
 	f[1].tid = 3;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+		assert_int_equal(feed(w, &f[i], false), 0);
 	nrp_worlds_finish(w, 3200);
 	check(w, &(struct expected){ 2, 2, 1, 1, 0, 0, 1, false });
 	assert_int_equal(nrp_worlds_totals(w)->external_moves, 0);
@@ -412,7 +421,7 @@ static void test_residency(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(nrp_worlds_fault(w, &f[i], false), 0);
+		assert_int_equal(feed(w, &f[i], false), 0);
 	nrp_worlds_finish(w, 4 * s);
 	assert_true(nrp_worlds_totals(w)->observed_remote_previous == 0);
 	assert_true(nrp_worlds_result(w, 0)->remote_seconds_previous > 2.999);
@@ -436,7 +445,7 @@ static void test_unknown_outcome(void **state)
 		struct nrp_worlds *w = new_world(
 			&facts, &after, succeeds ? NRP_UNKNOWN_SUCCEEDS : NRP_UNKNOWN_FAILS);
 
-		assert_int_equal(nrp_worlds_fault(w, &f, true), 0);
+		assert_int_equal(feed(w, &f, true), 0);
 		assert_int_equal(nrp_worlds_result(w, 0)->moves, succeeds);
 		assert_int_equal(nrp_worlds_result(w, 0)->admitted, 1);
 		nrp_worlds_free(w);
@@ -454,7 +463,8 @@ static void test_left_out_fault_leaves_no_mark(void **state)
 {
 	const uint64_t ms = 1000000;
 	struct nrp_host_facts facts = host();
-	struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
+	struct nrp_world_config config = { .filter = NRP_FILTER_61,
+					   .limiter = { .variant = NRP_RATELIMIT_NONE },
 					   .nr_nodes = 2,
 					   .unknown = NRP_UNKNOWN_SUCCEEDS,
 					   .thin_after_divergence = true };
@@ -474,15 +484,16 @@ static void test_left_out_fault_leaves_no_mark(void **state)
 		NRP_SET(&f[i], hint_fault, preferred_nid, -1);
 		NRP_SET(&f[i], hint_fault, scan_seq, 0);
 	}
-	assert_int_equal(nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	assert_int_equal(
+		nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, 0, false, &config, 1, NULL), 0);
 	scan(w, 50 * ms, 2, 0, ADDR + 0x20000);
-	assert_int_equal(nrp_worlds_fault(w, &f[0], false), 0);
-	assert_int_equal(nrp_worlds_fault(w, &f[1], true), 0);
+	assert_int_equal(feed(w, &f[0], false), 0);
+	assert_int_equal(feed(w, &f[1], true), 0);
 	scan(w, 600 * ms, 2, 0, ADDR + 0x20000);
-	assert_int_equal(nrp_worlds_fault(w, &f[2], true), 0);
-	assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, 2);
+	assert_int_equal(feed(w, &f[2], true), 0);
 	scan(w, 69000 * ms, 2, 0, ADDR + 0x20000);
-	assert_int_equal(nrp_worlds_fault(w, &f[3], false), 0);
+	assert_int_equal(feed(w, &f[3], false), 0);
+	nrp_worlds_finish(w, 71000 * ms);
 	assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, 3);
 	assert_int_equal(nrp_worlds_result(w, 0)->moves, 2);
 	nrp_worlds_free(w);
@@ -492,7 +503,8 @@ static void test_left_out_fault_leaves_no_mark(void **state)
 static void test_null(void **state)
 {
 	struct nrp_host_facts facts = host();
-	struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
+	struct nrp_world_config config = { .filter = NRP_FILTER_61,
+					   .limiter = { .variant = NRP_RATELIMIT_NONE },
 					   .nr_nodes = 2,
 					   .unknown = NRP_UNKNOWN_EXPECTED };
 	struct nrp_worlds *w;
@@ -501,7 +513,8 @@ static void test_null(void **state)
 	uint64_t moves = 0;
 
 	(void)state;
-	assert_int_equal(nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, &config, 1, NULL), 0);
+	assert_int_equal(
+		nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, 0, false, &config, 1, NULL), 0);
 	for (uint64_t i = 1; i <= 5000; i++) {
 		struct nrp_hint_fault f;
 		int page, tid, this;
@@ -519,7 +532,7 @@ static void test_null(void **state)
 			nid[page] = this;
 			moves++;
 		}
-		assert_int_equal(nrp_worlds_fault(w, &f, false), 0);
+		assert_int_equal(feed(w, &f, false), 0);
 	}
 	nrp_worlds_finish(w, 6000000);
 	assert_int_equal(nrp_worlds_result(w, 0)->moves, moves);

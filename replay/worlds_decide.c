@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One recorded fault in one world: is it there at all, and does its page move? */
+#include "replay/attempts.h"
+#include "replay/verify.h"
+#include "replay/worlds_internal.h"
+
+/* ---- the limiter -------------------------------------------------------------------- */
+
+static uint64_t ticks_now(const struct nrp_worlds *w, uint64_t time)
+{
+	uint64_t hz = w->facts->hz > 0 ? (uint64_t)w->facts->hz : 250;
+
+	if (!w->have_tick)
+		return nrp_ticks(time, (int64_t)hz);
+	return w->tick + nrp_ticks(time > w->tick_time ? time - w->tick_time : 0, (int64_t)hz);
+}
+
+static bool limiter_admits(const struct nrp_worlds *w, struct nrp_world *world,
+			   const struct nrp_step *s, int nid)
+{
+	static const struct nrp_ratelimit_start fresh = { .first_end = -1 };
+	const struct nrp_world_config *c = &world->config;
+	struct nrp_ratelimit_start start = fresh;
+	uint64_t jiffies;
+
+	if (c->limiter.variant == NRP_RATELIMIT_NONE || nid < 0 || nid >= c->nr_nodes)
+		return true;
+	jiffies = s->attempted && !NRP_NULL(s->f, hint_fault, attempt_jiffies)
+			  ? s->f->attempt_jiffies
+			  : ticks_now(w, s->time);
+	if (!world->window_open[nid]) {
+		if (nid < c->nr_starts)
+			start = c->start[nid];
+		else if (nrp_ratelimit_on_grid(c->limiter.variant))
+			start = nrp_ratelimit_start_at(&c->limiter, 0);
+		world->window_open[nid] = true;
+		world->window[nid] =
+			nrp_ratelimit_first_window(&c->limiter, &start, jiffies, c->grid_origin);
+	}
+	return nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages);
+}
+
+static bool admit(const struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s,
+		  int nid)
+{
+	const struct nrp_world_config *c = &world->config;
+	bool ok = c->admit ? c->admit(c->context, s->time, nid, s->pages)
+			   : limiter_admits(w, world, s, nid);
+
+	world->result.attempts++;
+	world->result.attempt_pages += s->pages;
+	if (ok)
+		world->result.admitted++;
+	else
+		world->result.denied++;
+	return ok;
+}
+
+/* Would an attempt whose outcome the record does not have move the page? */
+static bool unknown_outcome(const struct nrp_worlds *w, struct nrp_world *world)
+{
+	switch (world->config.unknown) {
+	case NRP_UNKNOWN_FAILS:
+		return false;
+	case NRP_UNKNOWN_SUCCEEDS:
+		return true;
+	default:
+		/* The recorded success rate, spread evenly. */
+		world->expected += w->tried ? (double)w->succeeded / (double)w->tried : 1.0;
+		if (world->expected < 0.999999)
+			return false;
+		world->expected -= 1.0;
+		return true;
+	}
+}
+
+/* ---- the filter --------------------------------------------------------------------- */
+
+/* Weights of the task's last filter call, if it was about the same two nodes. */
+static bool recall_weights(const struct nrp_task *task, struct nrp_filter_call *call)
+{
+	int src = call->src_nid == task->nid[0] ? 0 : 1;
+
+	if (!task->weights_known || call->src_nid != task->nid[src] ||
+	    call->dst_nid != task->nid[!src])
+		return false;
+	call->weights_known = true;
+	call->cpu_src = task->cpu[src];
+	call->mem_src = task->mem[src];
+	call->cpu_dst = task->cpu[!src];
+	call->mem_dst = task->mem[!src];
+	return true;
+}
+
+/* The call that this fault would make in this world; false: the task's state is not known. */
+static bool make_call(const struct nrp_worlds *w, const struct nrp_step *s,
+		      const struct nrp_place *place, struct nrp_filter_call *call)
+{
+	/* The record's own call tells all but who touched the page last, here. */
+	if (s->filtered && place->nid == s->src && nrp_filter_call_of(call, w->facts, s->f)) {
+		call->last_cpupid = place->last_cpupid;
+		return true;
+	}
+	*call = (struct nrp_filter_call){
+		.tid = s->f->tid,
+		.src_nid = place->nid,
+		.dst_nid = s->this,
+		.last_cpupid = place->last_cpupid,
+		.preferred_nid = s->task->preferred_nid,
+		.scan_seq = s->task->scan_seq,
+		.grouped = s->task->grouped,
+		.dst_without_memory =
+			s->this < w->facts->nr_nodes && w->facts->node_memkb[s->this] == 0,
+	};
+	return s->task->known;
+}
+
+static bool filter_passes(const struct nrp_worlds *w, struct nrp_world *world,
+			  const struct nrp_step *s, const struct nrp_place *place)
+{
+	enum nrp_filter_variant filter = world->config.filter;
+	struct nrp_filter_result r = { .answer = NRP_FILTER_UNDECIDED };
+	struct nrp_filter_call call;
+	bool known;
+
+	if (world->config.filter_passes)
+		return true;
+	known = make_call(w, s, place, &call);
+	if (known)
+		r = nrp_filter_decide(filter, &w->filter_host, &call);
+	if (r.answer != NRP_FILTER_UNDECIDED)
+		return r.answer == NRP_FILTER_MOVE;
+	world->result.undecided_filters++;
+	if (world->config.unknown != NRP_UNKNOWN_EXPECTED)
+		return world->config.unknown == NRP_UNKNOWN_SUCCEEDS;
+	/* The best guess is that the group's weights are what they were. */
+	if (!known || !recall_weights(s->task, &call))
+		return true;
+	r = nrp_filter_decide(filter, &w->filter_host, &call);
+	return r.answer != NRP_FILTER_STAY;
+}
+
+/* ---- the decision ------------------------------------------------------------------- */
+
+/* Does the kernel's own attempt from the same node say what happens here too? */
+static bool try_recorded(const struct nrp_worlds *w, struct nrp_world *world,
+			 const struct nrp_step *s)
+{
+	if (!s->attempted)
+		return s->moved; /* moved without an attempt on record: as recorded */
+	if (!admit(w, world, s, s->f->attempt_nid))
+		return false;
+	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
+}
+
+static bool try_unrecorded(const struct nrp_worlds *w, struct nrp_world *world,
+			   const struct nrp_step *s)
+{
+	world->result.model_attempts++;
+	return admit(w, world, s, s->this) && unknown_outcome(w, world);
+}
+
+/* From here on the address space's scan periods, and so its faults, may be others. */
+static void note_difference(struct nrp_worlds *w, int i, const struct nrp_step *s,
+			    uint64_t denied_before, int nid)
+{
+	bool refuses = w->world[i].result.denied > denied_before;
+	bool host_refuses = s->attempted && s->refused;
+
+	if (refuses != host_refuses || (!w->same_filter && !s->overtaken && nid != s->observed_nid))
+		s->mm->diverged |= UINT32_C(1) << i;
+}
+
+/* The fault as this world sees it; returns the page's node afterwards. */
+static int decide(struct nrp_worlds *w, int i, const struct nrp_step *s,
+		  const struct nrp_place *place)
+{
+	struct nrp_world *world = &w->world[i];
+	bool remote = place->nid != s->this, at_record = place->nid == s->src;
+	bool as_host = world->config.filter == w->host_filter && !place->cpupid_apart;
+	bool tried = s->attempted || s->moved;
+	int nid = place->nid;
+
+	world->result.hint_faults++;
+	world->result.hint_fault_pages += s->pages;
+	world->result.remote_faults += remote;
+	if (at_record && (as_host || !s->filtered)) {
+		/*
+		 * The host's own decision; or none was asked for: a local page, or a memory policy
+		 * of the process.
+		 */
+		if (tried && try_recorded(w, world, s))
+			nid = s->attempted ? s->f->attempt_nid : s->this;
+	} else if (remote && filter_passes(w, world, s, place)) {
+		bool moves = at_record && tried ? try_recorded(w, world, s)
+						: try_unrecorded(w, world, s);
+
+		if (moves)
+			nid = s->this;
+	}
+	return nid;
+}
+
+static void exchange_cpupid(const struct nrp_worlds *w, int i, const struct nrp_step *s,
+			    struct nrp_place *place, int nid_before)
+{
+	if (nrp_filter_is_called(w->world[i].config.filter, nid_before, s->this)) {
+		place->last_cpupid = nrp_filter_cpupid(&w->filter_host, (int)s->f->cpu, s->f->tid);
+		place->cpupid_apart = !s->filtered;
+	} else if (s->filtered) {
+		place->cpupid_apart = true;
+	}
+}
+
+void nrp_world_missing(struct nrp_worlds *w, int i, struct nrp_place *place, uint64_t addr,
+		       const struct nrp_mm *mm, uint64_t until)
+{
+	if (place->apart_since)
+		w->world[i].result.extra_faults_max +=
+			nrp_mm_count(mm, addr, place->apart_since, until);
+	place->apart_since = 0;
+}
+
+/* Does the fault happen in this world? */
+static bool armed_here(struct nrp_worlds *w, int i, const struct nrp_step *s, bool tainted, int nid)
+{
+	struct nrp_world *world = &w->world[i];
+
+	/* A local page of a single-threaded process, or of a pass that the world left out. */
+	if ((s->is_private && tainted && nid == s->this) || !(s->kept >> i & 1))
+		return false;
+	switch (s->context->armed[world->config.lane]) {
+	case NRP_ARMED_YES:
+		return true;
+	case NRP_ARMED_NO:
+		world->result.unarmed_faults++;
+		return false;
+	default:
+		world->result.unarmed_unknown++;
+		return world->config.unknown != NRP_UNKNOWN_FAILS;
+	}
+}
+
+void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struct nrp_place *place)
+{
+	struct nrp_world *world = &w->world[i];
+	uint64_t denied = world->result.denied;
+	bool tainted = place->nid != s->page->nid;
+	int nid_before, nid;
+
+	if (!tainted)
+		place->nid = (int16_t)s->src;
+	tainted = s->overtaken ? tainted : place->nid != s->src;
+	if (!place->cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
+		place->last_cpupid = s->f->last_cpupid;
+	nid = nid_before = place->nid;
+	if (s->is_private)
+		nrp_world_missing(w, i, place, s->f->addr, s->mm, s->f->time);
+	if (!armed_here(w, i, s, tainted, nid_before)) {
+		/* The record's page remembers this access, this world's does not. */
+		place->cpupid_apart |= s->filtered;
+		if (s->moved && !tainted)
+			world->result.suppressed++;
+	} else {
+		nid = decide(w, i, s, place);
+		exchange_cpupid(w, i, s, place, nid_before);
+		note_difference(w, i, s, denied, nid);
+		if (s->overtaken && !tainted)
+			nid = nid_before; /* here, too, the page is on its way */
+		place->nid = (int16_t)nid;
+		if (nid != nid_before) {
+			world->result.moves++;
+			world->result.moved_pages += s->pages;
+			world->result.added += !s->moved || tainted;
+		} else if (s->moved && !tainted) {
+			world->result.suppressed++;
+		}
+	}
+	if (nid != nid_before) {
+		world->result.kept_waits += s->context->waits;
+		world->result.kept_wait_ns += s->context->wait_ns;
+	}
+	if (s->overtaken && !tainted)
+		place->nid = s->page->nid;
+	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)
+		place->apart_since = s->f->time;
+}

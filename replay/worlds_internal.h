@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the worlds share. */
+#ifndef NRP_WORLDS_INTERNAL_H
+#define NRP_WORLDS_INTERNAL_H
+
+#include "replay/page_table.h"
+#include "replay/shared_pages.h"
+#include "replay/worlds.h"
+
+#define NRP_NOWHERE (-1)
+
+/* A page in one world. */
+struct nrp_place {
+	int16_t nid;
+	bool cpupid_apart; /* last_cpupid differs from the recorded one */
+	uint32_t last_cpupid;
+	/* Single-threaded: remote here, local on record, since then; 0: not. */
+	uint64_t apart_since;
+};
+
+/* The fault statistics that choose a preferred node: of a task, or of its group. */
+struct nrp_preference {
+	uint64_t passes; /* of the address space, at the last decay */
+	double *pages;   /* [nr_nodes] memory faults on record, decayed */
+	double *differs; /* [2 lanes][nr_nodes] lane minus record */
+	bool apart;      /* some difference is not 0 */
+};
+
+/* What the filter and the scheduler last showed of a task. */
+struct nrp_task {
+	int32_t tid;
+	bool known, alive;
+	bool weights_known;
+	bool grouped;
+	int16_t preferred_nid;
+	int16_t node; /* where it runs, -1: unknown */
+	int32_t scan_seq;
+	uint32_t mm;         /* number + 1, 0: unknown */
+	uint32_t preference; /* number + 1 */
+	int32_t group_id;
+	/* The group's weights at the last filter call: of two nodes, a source and a target. */
+	int16_t nid[2];
+	uint64_t cpu[2], mem[2];
+};
+
+struct nrp_world {
+	struct nrp_world_config config;
+	struct nrp_world_result result;
+	struct nrp_ratelimit_window *window; /* [nr_nodes] */
+	bool *window_open;                   /* [nr_nodes] */
+	double expected;                     /* accumulates the success rate */
+};
+
+/* A fault with what all worlds need of it. */
+struct nrp_step {
+	const struct nrp_hint_fault *f;
+	const struct nrp_fault_context *context;
+	uint64_t time;    /* of the decision */
+	uint64_t pages;   /* base pages */
+	int src, this;    /* nodes */
+	int observed_nid; /* of the page after the fault, as recorded */
+	bool attempted;   /* the kernel's attempt came to the limiter's place */
+	bool refused, moved;
+	/*
+	 * The fault began while another one was moving the page, and saw the node it came from. On
+	 * record nothing comes of it any more.
+	 */
+	bool overtaken;
+	bool is_private; /* single-threaded, private VMA: local pages are not armed */
+	bool filtered;   /* the record has the filter call */
+	uint32_t kept;   /* worlds that had the pass that armed this page */
+	uint32_t range;  /* that armed this page, or NRP_NO_RANGE */
+	struct nrp_task *task;
+	struct nrp_mm *mm;
+	struct nrp_page *page;
+};
+
+struct nrp_worlds {
+	const struct nrp_host_facts *facts;
+	struct nrp_filter_host filter_host;
+	enum nrp_filter_variant host_filter;
+	uint64_t page_size, period_max_ns, origin;
+	int nr_nodes, nr_worlds;
+	int first_of_lane[2]; /* its central world, -1: no world */
+	uint32_t thinned;     /* bit w: world w leaves passes out */
+	bool same_filter;     /* all worlds have the host's */
+	struct nrp_world world[NRP_MAX_WORLDS];
+	struct nrp_world_result common; /* what all worlds have in common */
+	struct nrp_worlds_totals totals;
+	struct nrp_address_spaces *spaces;
+	struct nrp_page_table *pages;
+	struct nrp_page_table_ops ops;
+	struct nrp_shared_pages *shared; /* NULL: no page has several mappings */
+	struct nrp_locality *locality;
+	struct nrp_place *places;                    /* [count][nr_worlds]; number 0 is not used */
+	uint32_t nr_places, room_places, free_place; /* free ones are a list, 0: none */
+	struct nrp_task *tasks;
+	uint32_t nr_tasks, room_tasks;
+	struct nrp_pages *task_numbers; /* keyed by tid: number + 1 */
+	uint32_t task_cache[256];       /* by tid: number + 1 */
+	struct nrp_preference *preferences;
+	uint32_t nr_preferences, room_preferences;
+	struct nrp_pages *preference_numbers; /* keyed by (grouped, id): number + 1 */
+	uint64_t tried, succeeded; /* recorded attempts that ran, and those that moved the page */
+	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
+	uint64_t tick_time, tick;         /* last pair of time and jiffies */
+	bool have_tick;
+	uint64_t now; /* of the record that is fed */
+};
+
+/* Seconds since the origin. */
+static inline double nrp_worlds_seconds(const struct nrp_worlds *w, uint64_t time)
+{
+	return (double)(int64_t)(time - w->origin) * 1e-9;
+}
+
+/* ---- worlds_decide.c: one fault in one world ---------------------------------------- */
+
+void nrp_world_step(struct nrp_worlds *w, int world, const struct nrp_step *s,
+		    struct nrp_place *place);
+/* Missing faults of a page that is remote in the world but was local on record (E2). */
+void nrp_world_missing(struct nrp_worlds *w, int world, struct nrp_place *place, uint64_t addr,
+		       const struct nrp_mm *mm, uint64_t until);
+
+/* ---- worlds_tasks.c: where tasks run, and what they prefer -------------------------- */
+
+/* NULL: out of memory. Valid until the next call. */
+struct nrp_task *nrp_worlds_task(struct nrp_worlds *w, int32_t tid);
+/* The task was seen on @nid, in address space @mm (number). */
+int nrp_worlds_task_seen(struct nrp_worlds *w, struct nrp_task *task, uint32_t mm, int nid,
+			 uint64_t time);
+void nrp_worlds_learn_task(struct nrp_task *task, const struct nrp_hint_fault *f);
+/* Counts the fault's pages where they are on record, and where the lanes' worlds have them. */
+int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s,
+		      const struct nrp_place *places);
+
+#endif
