@@ -68,6 +68,16 @@ void nrp_comparison_note(struct nrp_comparison *c, const char *code, json_t *det
  * on record, that it may have one? (analysis/notes.c)
  */
 bool nrp_comparison_unexplained(const struct nrp_replay *replay);
+/*
+ * Share of what a lane's feedback could not follow: page-time elsewhere than recorded, or faults of
+ * tasks whose preferred node could differ, whichever is more. 0 for a lane that ran.
+ */
+double nrp_comparison_divergence(const struct nrp_replay *replay, int lane);
+#define NRP_DIVERGENCE_LIMIT 0.1
+/* Is the lane a kernel profile whose feedback diverges so far that only decisions are shown? */
+bool nrp_comparison_withheld(const struct nrp_replay *replay, int lane);
+/* Do the lanes' filters differ while pages are seen too seldom for page histories? */
+bool nrp_comparison_short_histories(const struct nrp_replay *replay);
 /* Notes that follow from a replay (analysis/notes.c). */
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *replay,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify);

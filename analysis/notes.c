@@ -2,6 +2,7 @@
 /* What a reader must know beside the numbers. The codes are published in docs/notes.md. */
 #include "analysis/compare.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *side(int i)
@@ -77,28 +78,67 @@ static void e0_note(struct nrp_comparison *c, const struct nrp_replay_lane *lane
 				    NRP_LOW_WORLDS - 1);
 }
 
+double nrp_comparison_divergence(const struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+	const struct nrp_world_result *w = &lane->world[NRP_WORLD_CENTRAL];
+	double taint = 0, unsure = 0;
+
+	if (lane->observed || lane->off)
+		return 0;
+	if (r->totals.page_seconds > 0)
+		taint = w->tainted_seconds / r->totals.page_seconds;
+	if (r->observed.hint_faults)
+		unsure = (double)w->unsure_preferred / (double)r->observed.hint_faults;
+	return taint > unsure ? taint : unsure;
+}
+
+bool nrp_comparison_withheld(const struct nrp_replay *r, int i)
+{
+	return r->lane[i].spec.profile && !r->identical &&
+	       nrp_comparison_divergence(r, i) > NRP_DIVERGENCE_LIMIT;
+}
+
+bool nrp_comparison_short_histories(const struct nrp_replay *r)
+{
+	return r->differs[NRP_FAMILY_MIGRATE_FILTER] && !r->lane[0].off && !r->lane[1].off &&
+	       r->passes < 2;
+}
+
+static void divergence_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
+{
+	const struct nrp_world_result *w = &r->lane[i].world[NRP_WORLD_CENTRAL];
+	double faults = (double)r->observed.hint_faults;
+	double taint = w->tainted_seconds / r->totals.page_seconds;
+	double unsure = faults > 0 ? (double)w->unsure_preferred / faults : 0;
+	bool withheld = nrp_comparison_withheld(r, i);
+
+	nrp_comparison_note(
+		c, "divergence",
+		json_pack("{s:s,s:f,s:f,s:b,s:I,s:I,s:I,s:I}", "lane", side(i), "tainted_page_time",
+			  taint, "unsure_preferred", unsure, "totals_withheld", withheld,
+			  "suppressed_moves", (json_int_t)w->suppressed, "added_moves",
+			  (json_int_t)w->added, "model_attempts", (json_int_t)w->model_attempts,
+			  "undecided_filters", (json_int_t)w->undecided_filters),
+		"%s lane: pages are elsewhere than recorded for %.1f %% of their time, and %.1f %% "
+		"of the faults are by tasks whose preferred node could differ%s",
+		side(i), taint * 100, unsure * 100,
+		withheld ? "; above 10 % a kernel profile has decisions only, no totals"
+		: nrp_comparison_divergence(r, i) > NRP_DIVERGENCE_LIMIT
+			? "; above 10 % the numbers are indicative"
+			: "");
+}
+
 static void feedback_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	bool refuses = false;
 
 	for (int i = 0; i < 2; i++) {
 		const struct nrp_replay_lane *lane = &r->lane[i];
-		double taint;
 
 		refuses |= limits(lane) && (lane->e0.denied || lane->world[0].denied);
-		if (lane->observed || r->totals.page_seconds <= 0)
-			continue;
-		taint = lane->world[0].tainted_seconds / r->totals.page_seconds;
-		nrp_comparison_note(
-			c, "divergence",
-			json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "lane", side(i), "tainted_page_time",
-				  taint, "suppressed_moves", (json_int_t)lane->world[0].suppressed,
-				  "added_moves", (json_int_t)lane->world[0].added, "model_attempts",
-				  (json_int_t)lane->world[0].model_attempts, "undecided_filters",
-				  (json_int_t)lane->world[0].undecided_filters),
-			"%s lane: pages are elsewhere than recorded for %.1f %% of their time%s",
-			side(i), taint * 100,
-			taint > 0.1 ? "; above 10 % the numbers are indicative" : "");
+		if (!lane->observed && !lane->off && r->totals.page_seconds > 0)
+			divergence_note(c, r, i);
 	}
 	if (refuses && !r->identical)
 		nrp_comparison_note(
@@ -168,10 +208,31 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		nrp_comparison_note(c, "neither_lane_is_host", NULL,
 				    "neither lane reproduces what this host recorded: both are "
 				    "counterfactual");
-	nrp_comparison_note(
-		c, "not_estimated", NULL,
-		"remote_accesses, cpu_cost, starved_vmas and scans_lock_skipped are not "
-		"estimated by this version; remote_residency stands for locality");
+	nrp_comparison_note(c, "not_estimated", NULL,
+			    "cpu_cost and scans_lock_skipped are not estimated by this version");
+}
+
+/* How long a capture must be for two passes, at the pace of this one. */
+static void coverage_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	double seconds = r->passes > 0 ? r->seconds * 2 / r->passes : 0;
+	const char *then = nrp_comparison_short_histories(r)
+				   ? ", and what another filter does with them is not observable"
+				   : "";
+
+	if (seconds > 0)
+		nrp_comparison_note(
+			c, "coverage_below_two_passes",
+			json_pack("{s:f,s:f}", "passes", r->passes, "needs_seconds", seconds),
+			"%.1f full scan passes per address space: page histories are "
+			"short%s; a capture of %.0f s would have two",
+			r->passes, then, ceil(seconds));
+	else
+		nrp_comparison_note(c, "coverage_below_two_passes",
+				    json_pack("{s:f,s:n}", "passes", r->passes, "needs_seconds"),
+				    "no full scan pass: page histories are short%s; capture for "
+				    "more than two of this host's longest scan periods (%.0f s)",
+				    then, (double)r->scans.period_max_ms * 2e-3);
 }
 
 static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
@@ -181,11 +242,7 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 		nrp_comparison_note(c, "own_policy_mismatch", NULL,
 				    "the capture does not verify: see numareplay verify");
 	if (v->passes < 2)
-		nrp_comparison_note(c, "coverage_below_two_passes",
-				    json_pack("{s:f}", "passes", v->passes),
-				    "%.1f full scan passes per address space: page histories are "
-				    "short",
-				    v->passes);
+		coverage_note(c, r);
 	if (r->lossy)
 		nrp_comparison_note(
 			c, "lost_events",
@@ -213,12 +270,121 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 				    "and may be off by one");
 }
 
+/* ---- first of all ------------------------------------------------------------------- */
+
+static void recorded_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_replay_observed *o = &r->observed;
+	uint64_t placed = o->hint_faults - o->unplaced_faults;
+	double local = placed ? (double)(placed - o->remote_faults) / (double)placed : 0;
+	double percent = round(local * 1000) / 10;
+
+	/* Not all, if some were not. */
+	if (percent >= 100 && o->remote_faults)
+		percent = 99.9;
+
+	nrp_comparison_note(
+		c, "recorded",
+		json_pack("{s:I,s:f,s:I,s:I}", "hint_faults", (json_int_t)o->hint_faults,
+			  "local_share", local, "moved_pages", (json_int_t)o->moved_pages, "pages",
+			  (json_int_t)r->totals.pages),
+		"on record: %.1f %% of %llu hinting faults were on local pages, and %llu "
+		"pages moved (%llu pages or folios were seen)",
+		floor(local * 1000) / 10, (unsigned long long)o->hint_faults,
+		(unsigned long long)o->moved_pages, (unsigned long long)r->totals.pages);
+}
+
+/* "fewer", "more", "the same", .. of the new lane, by the interval of the difference. */
+static const char *direction(const struct nrp_quantity *q)
+{
+	if (q->class == NRP_CLASS_NOT_OBSERVABLE)
+		return "not observable";
+	if (q->class == NRP_CLASS_EXACT)
+		return q->value > 0 ? "fewer" : q->value < 0 ? "more" : "the same";
+	if (q->has_lower && q->lower > 0)
+		return "fewer";
+	if (q->has_upper && q->upper < 0)
+		return "more";
+	return "unchanged within error";
+}
+
+/* Cost and locality apart: the first is work done, the second is where memory is used from. */
+static void verdict_note(struct nrp_comparison *c)
+{
+	const struct nrp_metric *faults = nrp_comparison_metric(c, "hint_faults");
+	const struct nrp_metric *moved = nrp_comparison_metric(c, "migrated_pages");
+	const struct nrp_metric *accesses = nrp_comparison_metric(c, "remote_accesses");
+	const struct nrp_metric *residency = nrp_comparison_metric(c, "remote_residency");
+
+	nrp_comparison_note(
+		c, "verdict",
+		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
+			  direction(&faults->avoided), "migrated_pages", direction(&moved->avoided),
+			  "locality", "remote_accesses", direction(&accesses->avoided),
+			  "remote_residency", direction(&residency->avoided)),
+		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
+		"accesses %s, remote page-time %s",
+		direction(&faults->avoided), direction(&moved->avoided),
+		direction(&accesses->avoided), direction(&residency->avoided));
+}
+
+static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_remote *n = &r->remote;
+	const struct nrp_metric *m = nrp_comparison_metric(c, "remote_accesses");
+
+	if (m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
+	    m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE) {
+		nrp_comparison_note(
+			c, "locality_not_observable", NULL,
+			"no armed page of the remote ones was touched on record: touch "
+			"rates, and with them remote accesses, need scan ranges and "
+			"faults of at least one scan pass (two longest periods: %.0f s)",
+			(double)r->scans.period_max_ms * 2e-3);
+		return;
+	}
+	nrp_comparison_note(
+		c, "remote_accesses_lower_estimate",
+		json_pack("{s:f,s:f,s:f,s:f}", "borrowed_rate_page_seconds", n->borrowed,
+			  "no_rate_page_seconds", n->uncovered, "top_percent_share",
+			  r->totals.concentration, "top_percent_share_new",
+			  r->totals.world_concentration),
+		"remote_accesses are first touches of armed pages, a lower estimate of accesses: "
+		"what follows a touch is not seen; the most remote 1 %% of pages have %.0f %% of "
+		"the remote page-time on record",
+		r->totals.concentration * 100);
+}
+
+static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	int a = r->lane[0].variant[NRP_FAMILY_MIGRATE_FILTER];
+	int b = r->lane[1].variant[NRP_FAMILY_MIGRATE_FILTER];
+	const struct nrp_verify_check *k = &r->filter;
+
+	if (!r->differs[NRP_FAMILY_MIGRATE_FILTER] || r->lane[0].off || r->lane[1].off)
+		return;
+	nrp_comparison_note(
+		c, "filter_decisions",
+		json_pack("{s:I,s:I,s:I,s:I}", "calls", (json_int_t)k->variant[k->chosen].decisions,
+			  "differ", (json_int_t)k->differ[a][b], "old_moves",
+			  (json_int_t)k->moves[a], "new_moves", (json_int_t)k->moves[b]),
+		"every recorded filter call judged where its page was: %s would move %llu of %llu, "
+		"%s %llu; %llu answers differ",
+		k->variant[a].variant, (unsigned long long)k->moves[a],
+		(unsigned long long)k->variant[k->chosen].decisions, k->variant[b].variant,
+		(unsigned long long)k->moves[b], (unsigned long long)k->differ[a][b]);
+}
+
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
+	recorded_note(c, r);
+	verdict_note(c);
 	nrp_comparison_note(c, "open_loop", NULL,
 			    "replay cannot change the faults that were recorded: bounds cover what "
 			    "other decisions would have changed in this run");
+	locality_notes(c, r);
+	filter_note(c, r);
 	limiter_notes(c, r);
 	for (int i = 0; i < 2; i++)
 		if (limits(&r->lane[i]) && !r->identical)

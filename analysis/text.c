@@ -186,6 +186,19 @@ static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t widt
 		print_table(out, t);
 }
 
+/* What a reader must know before the numbers. */
+static bool comes_first(const struct nrp_note *n)
+{
+	return !strcmp(n->code, "recorded") || !strcmp(n->code, "verdict");
+}
+
+static void print_first(FILE *out, const struct nrp_comparison *c, size_t width)
+{
+	for (size_t i = 0; i < c->nr_notes; i++)
+		if (comes_first(&c->note[i]))
+			print_wrapped(out, c->note[i].text, width, 0, 0);
+}
+
 char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 {
 	char *text = NULL;
@@ -197,6 +210,8 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	fprintf(out, "Replay of %s\n", c->capture);
 	print_lane(out, c, 0);
 	print_lane(out, c, 1);
+	fputc('\n', out);
+	print_first(out, c, width);
 	fprintf(out, "\nvalue [lower, upper]; avoided = old - new, negative when the new policy "
 		     "adds\n\n");
 	print_metrics(out, c, width);
@@ -205,7 +220,8 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	list_names(out, c, false, "Not observable in this capture by this version:", width);
 	fprintf(out, "Notes\n");
 	for (size_t i = 0; i < c->nr_notes; i++)
-		print_note(out, c->note[i].code, c->note[i].text, width);
+		if (!comes_first(&c->note[i]))
+			print_note(out, c->note[i].code, c->note[i].text, width);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

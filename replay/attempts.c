@@ -155,8 +155,8 @@ int nrp_attempts_load(struct nrp_attempts *ret, struct nrp_store *store,
 	struct nrp_cursor *cursor = NULL;
 	const void *row;
 	size_t room = 0;
-	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_HINT_FAULT, nrp_attempt_columns(),
-				err);
+	int r = nrp_cursor_open_where(&cursor, store, capture->id, NRP_HINT_FAULT,
+				      nrp_attempt_columns(), NRP_COL(hint_fault, attempt), err);
 
 	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
 		const struct nrp_hint_fault *f = row;

@@ -7,14 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which time counts: while the address space has a thread on the node, or all of it. */
-enum clock { PRESENCE, WALL, NR_CLOCKS };
-
 /* Page-seconds of one VMA and node. */
 struct exposure {
-	double armed[NR_CLOCKS]; /* from arming to fault or end */
-	double seen[NR_CLOCKS];  /* from first to last sight, wherever the page lies */
-	double local[NR_CLOCKS]; /* of these, lying on the node */
+	double armed;    /* of entries whose fault came from the node, since their newest range */
+	double watched;  /* armed while the address space had a thread on the node */
+	double held[2];  /* remote to a user on the node: held-previous, held-next */
+	double lying;    /* of pages that lie on the node */
+	double mappings; /* address spaces with a thread on the node, mean over time (joined VMAs)
+			  */
+	uint64_t touches;
+};
+
+/* What a world has more of it. */
+struct difference {
+	double held[2], lying;
 };
 
 struct vma {
@@ -23,15 +29,15 @@ struct vma {
 	uint32_t leader; /* itself, or the VMA it was joined with */
 	uint32_t address_spaces;
 	double armed_pages; /* now */
+	double armed;       /* page-seconds of all armed entries */
 	/* Faults since the clocks last changed: pages, and pages times fault time. */
 	double pending_pages, pending_time;
 	bool dirty;
-	struct exposure *node; /* [nr_nodes] */
-	uint64_t *touches;     /* [nr_nodes] */
-	double *differs;       /* [nr_worlds][nr_nodes][NR_CLOCKS]: local here minus on record */
+	struct exposure *node;      /* [nr_nodes] */
+	struct difference *differs; /* [nr_worlds][nr_nodes], NULL: none */
 };
 
-/* Touches and armed page-seconds of an address space, from all nodes. */
+/* Touches and armed page-seconds, from all nodes. */
 struct pool {
 	double touches, seconds;
 };
@@ -43,7 +49,8 @@ struct nrp_locality {
 	struct nrp_pages *numbers; /* keyed by (mm, start): number + 1 */
 	uint32_t *dirty;           /* VMAs with pending faults */
 	uint32_t nr_dirty;
-	struct pool *pools; /* per address space, after the end */
+	struct pool *pools; /* after the end: per address space, and of all in the last one */
+	uint32_t nr_pools;
 };
 
 struct nrp_locality *nrp_locality_new(int nr_nodes, int nr_worlds)
@@ -64,7 +71,6 @@ struct nrp_locality *nrp_locality_free(struct nrp_locality *b)
 		return NULL;
 	for (uint32_t i = 0; i < b->count; i++) {
 		free(b->vmas[i].node);
-		free(b->vmas[i].touches);
 		free(b->vmas[i].differs);
 	}
 	free(b->vmas);
@@ -104,12 +110,8 @@ static int64_t new_vma(struct nrp_locality *b, uint32_t mm, uint64_t start)
 	if (!reserve(b))
 		return -ENOMEM;
 	v.node = calloc((size_t)b->nr_nodes, sizeof(*v.node));
-	v.touches = calloc((size_t)b->nr_nodes, sizeof(*v.touches));
-	if (!v.node || !v.touches) {
-		free(v.node);
-		free(v.touches);
+	if (!v.node)
 		return -ENOMEM;
-	}
 	b->vmas[b->count] = v;
 	return b->count++;
 }
@@ -136,12 +138,10 @@ int64_t nrp_locality_vma(struct nrp_locality *b, uint32_t mm, uint64_t start, ui
 	return (int64_t)*number - 1;
 }
 
-static uint32_t leader_of(struct nrp_locality *b, uint32_t i)
+static uint32_t leader_of(const struct nrp_locality *b, uint32_t i)
 {
-	while (b->vmas[i].leader != i) {
-		b->vmas[i].leader = b->vmas[b->vmas[i].leader].leader;
+	while (b->vmas[i].leader != i)
 		i = b->vmas[i].leader;
-	}
 	return i;
 }
 
@@ -161,17 +161,17 @@ void nrp_locality_join(struct nrp_locality *b, uint32_t x, uint32_t y)
 	b->vmas[x].address_spaces += b->vmas[y].address_spaces;
 }
 
-/* ---- armed pages -------------------------------------------------------------------- */
+/* ---- armed entries ------------------------------------------------------------------ */
 
 static void settle_vma(struct vma *v, const struct nrp_presence *presence, int nr_nodes)
 {
 	double pages = v->pending_pages, time = v->pending_time;
 
+	v->armed += time;
 	for (int n = 0; n < nr_nodes; n++) {
 		const struct nrp_presence *p = &presence[n];
 
-		v->node[n].armed[WALL] += time;
-		v->node[n].armed[PRESENCE] +=
+		v->node[n].watched +=
 			p->threads ? pages * (p->seconds - p->since) + time : pages * p->seconds;
 	}
 	v->pending_pages = v->pending_time = 0;
@@ -199,17 +199,18 @@ void nrp_locality_arm(struct nrp_locality *b, uint32_t vma, const struct nrp_pre
 	struct vma *v = &b->vmas[vma];
 
 	v->armed_pages += pages;
-	for (int n = 0; n < b->nr_nodes; n++) {
-		v->node[n].armed[WALL] -= pages * now;
-		v->node[n].armed[PRESENCE] -= pages * nrp_presence_at(&presence[n], now);
-	}
+	v->armed -= pages * now;
+	for (int n = 0; n < b->nr_nodes; n++)
+		v->node[n].watched -= pages * nrp_presence_at(&presence[n], now);
 }
 
-void nrp_locality_touch(struct nrp_locality *b, uint32_t vma, double now, double pages, int nid)
+void nrp_locality_touch(struct nrp_locality *b, uint32_t vma, double now, double pages, int nid,
+			double armed)
 {
 	struct vma *v = &b->vmas[vma];
 
-	v->touches[nid]++;
+	v->node[nid].touches++;
+	v->node[nid].armed += armed * pages;
 	/* Armed before the capture: its time began before it, and none of it is known. */
 	if (pages > v->armed_pages)
 		pages = v->armed_pages;
@@ -224,104 +225,142 @@ void nrp_locality_touch(struct nrp_locality *b, uint32_t vma, double now, double
 
 /* ---- where pages lie ---------------------------------------------------------------- */
 
-static void add(double *to, const struct nrp_presence *p, double now, double pages)
+void nrp_locality_held(struct nrp_locality *b, uint32_t vma, int nid, double previous, double next)
 {
-	to[WALL] += pages * now;
-	to[PRESENCE] += pages * nrp_presence_at(p, now);
+	b->vmas[vma].node[nid].held[0] += previous;
+	b->vmas[vma].node[nid].held[1] += next;
 }
 
-void nrp_locality_resident(struct nrp_locality *b, uint32_t vma,
-			   const struct nrp_presence *presence, double now, double pages, int nid,
-			   bool enters)
+void nrp_locality_lie(struct nrp_locality *b, uint32_t vma, int nid, double pages, double now)
 {
-	add(b->vmas[vma].node[nid].local, &presence[nid], now, enters ? -pages : pages);
+	b->vmas[vma].node[nid].lying += pages * now;
 }
 
-void nrp_locality_seen(struct nrp_locality *b, uint32_t vma, const struct nrp_presence *presence,
-		       double now, double pages, bool enters)
-{
-	for (int n = 0; n < b->nr_nodes; n++)
-		add(b->vmas[vma].node[n].seen, &presence[n], now, enters ? -pages : pages);
-}
-
-int nrp_locality_differs(struct nrp_locality *b, uint32_t vma, int world,
-			 const struct nrp_presence *presence, double now, double pages, int nid,
-			 int recorded, bool enters)
+static struct difference *differences_of(struct nrp_locality *b, uint32_t vma, int world)
 {
 	struct vma *v = &b->vmas[vma];
-	size_t size = (size_t)b->nr_worlds * (size_t)b->nr_nodes * NR_CLOCKS;
-	double *d;
+	size_t nodes = (size_t)b->nr_nodes;
 
 	if (!v->differs)
-		v->differs = calloc(size, sizeof(*v->differs));
-	if (!v->differs)
+		v->differs = calloc((size_t)b->nr_worlds * nodes, sizeof(*v->differs));
+	return v->differs ? v->differs + (size_t)world * nodes : NULL;
+}
+
+int nrp_locality_held_differs(struct nrp_locality *b, uint32_t vma, int world, int nid,
+			      double previous, double next)
+{
+	struct difference *d = differences_of(b, vma, world);
+
+	if (!d)
 		return -ENOMEM;
-	d = v->differs + (size_t)world * (size_t)b->nr_nodes * NR_CLOCKS;
-	if (enters)
-		pages = -pages;
-	add(d + nid * NR_CLOCKS, &presence[nid], now, pages);
-	add(d + recorded * NR_CLOCKS, &presence[recorded], now, -pages);
+	d[nid].held[0] += previous;
+	d[nid].held[1] += next;
+	return 0;
+}
+
+int nrp_locality_lie_differs(struct nrp_locality *b, uint32_t vma, int world, int nid, int recorded,
+			     double pages, double now)
+{
+	struct difference *d = differences_of(b, vma, world);
+
+	if (!d)
+		return -ENOMEM;
+	d[nid].lying += pages * now;
+	d[recorded].lying -= pages * now;
 	return 0;
 }
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-static void merge(struct nrp_locality *b, struct vma *to, const struct vma *from)
-{
-	for (int n = 0; n < b->nr_nodes; n++) {
-		to->touches[n] += from->touches[n];
-		for (int c = 0; c < NR_CLOCKS; c++) {
-			to->node[n].armed[c] += from->node[n].armed[c];
-			to->node[n].seen[c] += from->node[n].seen[c];
-			to->node[n].local[c] += from->node[n].local[c];
-		}
-	}
-}
-
-static enum clock clock_of(const struct vma *v)
-{
-	return v->address_spaces > 1 ? WALL : PRESENCE;
-}
-
 /* Less than a page-millisecond of observation says nothing. */
 #define LEAST_PAGE_SECONDS 1e-3
 
-static void add_vma(const struct nrp_locality *b, const struct vma *v, struct pool *pool)
+static bool joined(const struct vma *v)
+{
+	return v->address_spaces > 1;
+}
+
+static void merge(const struct nrp_locality *b, struct vma *to, const struct vma *from)
+{
+	to->armed += from->armed;
+	for (int n = 0; n < b->nr_nodes; n++) {
+		struct exposure *x = &to->node[n];
+		const struct exposure *y = &from->node[n];
+
+		x->armed += y->armed;
+		x->watched += y->watched;
+		x->held[0] += y->held[0];
+		x->held[1] += y->held[1];
+		x->lying += y->lying;
+		x->touches += y->touches;
+	}
+}
+
+/* Mean number of address spaces on each node, while they have threads at all. */
+static void count_mappings(const struct nrp_locality *b, struct vma *leader,
+			   const struct nrp_presence *presence, double now)
+{
+	double most = 0;
+
+	for (int n = 0; n < b->nr_nodes; n++)
+		most = fmax(most, nrp_presence_at(&presence[n], now));
+	for (int n = 0; most > 0 && n < b->nr_nodes; n++)
+		leader->node[n].mappings += nrp_presence_at(&presence[n], now) / most;
+}
+
+/*
+ * Seconds of observation from a node. Of one address space: those that its faults ended, plus their
+ * share of those that no fault ended.
+ */
+static double observed(const struct nrp_locality *b, const struct vma *v, int n)
+{
+	double ended = 0;
+
+	if (joined(v))
+		return v->node[n].watched;
+	for (int k = 0; k < b->nr_nodes; k++)
+		ended += v->node[k].armed;
+	if (ended <= 0)
+		return 0;
+	return v->node[n].armed * fmax(1, v->armed / ended);
+}
+
+static void add_to_pool(const struct nrp_locality *b, const struct vma *v, struct pool *pool)
 {
 	for (int n = 0; n < b->nr_nodes; n++) {
-		double s = v->node[n].armed[clock_of(v)];
+		double s = observed(b, v, n);
 
 		if (s <= LEAST_PAGE_SECONDS)
 			continue;
-		pool->touches += (double)v->touches[n];
+		pool->touches += (double)v->node[n].touches;
 		pool->seconds += s;
 	}
 }
 
 int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *spaces, double now)
 {
-	b->pools = calloc((size_t)nrp_nr_address_spaces(spaces) + 1, sizeof(*b->pools));
+	b->nr_pools = nrp_nr_address_spaces(spaces) + 1;
+	b->pools = calloc(b->nr_pools, sizeof(*b->pools));
 	if (!b->pools)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->count; i++) {
-		struct vma *v = &b->vmas[i];
+		struct vma *v = &b->vmas[i], *leader = &b->vmas[leader_of(b, i)];
 		const struct nrp_presence *p = nrp_address_space(spaces, v->mm)->presence;
 
 		settle_vma(v, p, b->nr_nodes);
 		/* What is still armed was not touched until the end. */
 		nrp_locality_arm(b, i, p, now, -v->armed_pages);
+		count_mappings(b, leader, p, now);
 	}
 	b->nr_dirty = 0;
-	/* Leaders come before those that follow them. */
-	for (uint32_t i = 0; i < b->count; i++) {
-		uint32_t leader = leader_of(b, i);
-
-		if (leader != i)
-			merge(b, &b->vmas[leader], &b->vmas[i]);
-	}
 	for (uint32_t i = 0; i < b->count; i++)
-		if (b->vmas[i].leader == i)
-			add_vma(b, &b->vmas[i], &b->pools[b->vmas[i].mm]);
+		if (leader_of(b, i) != i)
+			merge(b, &b->vmas[leader_of(b, i)], &b->vmas[i]);
+	for (uint32_t i = 0; i < b->count; i++)
+		if (b->vmas[i].leader == i) {
+			add_to_pool(b, &b->vmas[i], &b->pools[b->vmas[i].mm]);
+			add_to_pool(b, &b->vmas[i], &b->pools[b->nr_pools - 1]);
+		}
 	return 0;
 }
 
@@ -332,7 +371,7 @@ static double poisson_lower(double k)
 {
 	double t = 1 - 1 / (9 * k) - 1.96 / (3 * sqrt(k));
 
-	return k > 0 ? k * t * t * t : 0;
+	return k > 0 && t > 0 ? k * t * t * t : 0;
 }
 
 static double poisson_upper(double k)
@@ -349,14 +388,16 @@ static void set_rate(struct nrp_touch_rate *r, double touches, double seconds)
 	r->upper = poisson_upper(touches) / seconds;
 }
 
-/* The rate from all nodes: of the VMA, else of the address space. */
+/* The rate from all nodes: of the VMA, else of the address space, else of the host. */
 static bool borrow(const struct nrp_locality *b, const struct vma *v, struct nrp_touch_rate *r)
 {
 	struct pool pool = { 0 };
 
-	add_vma(b, v, &pool);
+	add_to_pool(b, v, &pool);
 	if (pool.seconds <= LEAST_PAGE_SECONDS)
 		pool = b->pools[v->mm];
+	if (pool.seconds <= LEAST_PAGE_SECONDS)
+		pool = b->pools[b->nr_pools - 1];
 	if (pool.seconds <= LEAST_PAGE_SECONDS)
 		return false;
 	set_rate(r, pool.touches, pool.seconds);
@@ -368,23 +409,124 @@ static bool borrow(const struct nrp_locality *b, const struct vma *v, struct nrp
 static bool rate_of(const struct nrp_locality *b, const struct vma *v, int n,
 		    struct nrp_touch_rate *r)
 {
-	const struct exposure *e = &v->node[n];
-	enum clock c = clock_of(v);
-
-	r->vm_start = v->start;
-	r->vm_end = v->end;
-	r->mm = v->mm;
-	r->address_spaces = v->address_spaces;
-	r->nid = n;
-	r->touches = v->touches[n];
-	r->armed_page_seconds = e->armed[c] > 0 ? e->armed[c] : 0;
-	r->remote_page_seconds = e->seen[c] - e->local[c];
+	*r = (struct nrp_touch_rate){ .mm = v->mm,
+				      .vm_start = v->start,
+				      .vm_end = v->end,
+				      .address_spaces = v->address_spaces,
+				      .nid = n,
+				      .touches = v->node[n].touches,
+				      .armed_page_seconds = observed(b, v, n) };
 	r->borrowed = r->armed_page_seconds <= LEAST_PAGE_SECONDS;
-	r->rate = r->lower = r->upper = 0;
 	if (r->borrowed)
 		return borrow(b, v, r);
 	set_rate(r, (double)r->touches, r->armed_page_seconds);
 	return true;
+}
+
+/* ---- remote pages ------------------------------------------------------------------- */
+
+/*
+ * Pages of several address spaces are remote to all of these on node @n while they lie elsewhere.
+ * @lying: page-seconds on each node.
+ */
+static double elsewhere(const struct nrp_locality *b, const struct vma *v, const double *lying,
+			int n)
+{
+	double sum = 0;
+
+	for (int k = 0; k < b->nr_nodes; k++)
+		sum += k != n ? lying[k] : 0;
+	return sum * v->node[n].mappings;
+}
+
+/* What a world has more than the record, for every leader and node: [count][nr_nodes]. */
+static struct difference *sum_differences(const struct nrp_locality *b, int world)
+{
+	size_t nodes = (size_t)b->nr_nodes;
+	struct difference *sum = calloc(b->count * nodes + 1, sizeof(*sum));
+
+	for (uint32_t i = 0; sum && world >= 0 && i < b->count; i++) {
+		struct difference *to = sum + leader_of(b, i) * nodes;
+		const struct difference *d = b->vmas[i].differs;
+
+		if (!d)
+			continue;
+		d += (size_t)world * nodes;
+		for (size_t n = 0; n < nodes; n++) {
+			to[n].held[0] += d[n].held[0];
+			to[n].held[1] += d[n].held[1];
+			to[n].lying += d[n].lying;
+		}
+	}
+	return sum;
+}
+
+static void add_time(struct nrp_page_time *t, const double held[2], double rate, double low,
+		     double high)
+{
+	double least = fmin(held[0], held[1]), most = fmax(held[0], held[1]);
+
+	t->value += rate * held[0];
+	t->lower += (least > 0 ? low : high) * least;
+	t->upper += (most > 0 ? high : low) * most;
+}
+
+static void add_remote(const struct nrp_locality *b, const struct vma *v, int n,
+		       const double held[2], struct nrp_remote *ret)
+{
+	struct nrp_touch_rate r;
+	double seconds = fabs(held[0]) > fabs(held[1]) ? fabs(held[0]) : fabs(held[1]);
+	bool known = rate_of(b, v, n, &r);
+
+	add_time(&ret->residency, held, 1, 1, 1);
+	ret->shared += joined(v) ? seconds : 0;
+	if (known)
+		add_time(&ret->accesses, held, r.rate, r.lower, r.upper);
+	*(!known ? &ret->uncovered : r.borrowed ? &ret->borrowed : &ret->covered) += seconds;
+}
+
+/* @record times what is on record plus @other times what the world has more. */
+static int sum_up(const struct nrp_locality *b, int world, double record, double other,
+		  struct nrp_remote *ret)
+{
+	size_t nodes = (size_t)b->nr_nodes;
+	struct difference *all = sum_differences(b, world);
+	double *lying = calloc(nodes, sizeof(*lying));
+	int r = all && lying ? 0 : -ENOMEM;
+
+	memset(ret, 0, sizeof(*ret));
+	for (uint32_t i = 0; r == 0 && i < b->count; i++) {
+		const struct vma *v = &b->vmas[i];
+		const struct difference *d = all + i * nodes;
+
+		if (v->leader != i)
+			continue;
+		for (size_t n = 0; n < nodes; n++)
+			lying[n] = record * v->node[n].lying + other * d[n].lying;
+		for (size_t n = 0; n < nodes; n++) {
+			double held[2];
+
+			for (int h = 0; h < 2; h++)
+				held[h] = joined(v) ? elsewhere(b, v, lying, (int)n)
+						    : record * v->node[n].held[h] +
+							      other * d[n].held[h];
+			if (held[0] != 0 || held[1] != 0)
+				add_remote(b, v, (int)n, held, ret);
+		}
+	}
+	free(all);
+	free(lying);
+	return r;
+}
+
+int nrp_locality_remote(const struct nrp_locality *b, int world, struct nrp_remote *ret)
+{
+	return sum_up(b, world, 1, 1, ret);
+}
+
+int nrp_locality_avoided(const struct nrp_locality *b, int world, struct nrp_remote *ret)
+{
+	return sum_up(b, world, 0, -1, ret);
 }
 
 bool nrp_locality_rate(const struct nrp_locality *b, size_t *position, struct nrp_touch_rate *ret)
@@ -393,12 +535,19 @@ bool nrp_locality_rate(const struct nrp_locality *b, size_t *position, struct nr
 
 	for (; *position < b->count * nodes; ++*position) {
 		const struct vma *v = &b->vmas[*position / nodes];
+		int n = (int)(*position % nodes);
 		struct nrp_touch_rate r;
 
 		if (v->leader != *position / nodes)
 			continue;
-		if (!rate_of(b, v, (int)(*position % nodes), &r) && r.remote_page_seconds <= 0)
-			continue;
+		rate_of(b, v, n, &r);
+		r.remote_page_seconds = v->node[n].held[0];
+		if (joined(v)) {
+			r.remote_page_seconds = 0;
+			for (int k = 0; k < b->nr_nodes; k++)
+				r.remote_page_seconds +=
+					k != n ? v->node[k].lying * v->node[n].mappings : 0;
+		}
 		if (!r.touches && r.armed_page_seconds <= LEAST_PAGE_SECONDS &&
 		    r.remote_page_seconds <= LEAST_PAGE_SECONDS)
 			continue;
@@ -407,100 +556,4 @@ bool nrp_locality_rate(const struct nrp_locality *b, size_t *position, struct nr
 		return true;
 	}
 	return false;
-}
-
-/* ---- remote accesses ---------------------------------------------------------------- */
-
-/* Local page-seconds in a world minus those on record, of a leader and all that follow it. */
-static void differences(const struct nrp_locality *b, int world, double *sum)
-{
-	size_t nodes = (size_t)b->nr_nodes;
-
-	for (uint32_t i = 0; i < b->count; i++) {
-		const struct vma *v = &b->vmas[i];
-		uint32_t leader = i;
-
-		if (!v->differs)
-			continue;
-		while (b->vmas[leader].leader != leader)
-			leader = b->vmas[leader].leader;
-		for (size_t n = 0; n < nodes; n++)
-			sum[leader * nodes + n] +=
-				v->differs[((size_t)world * nodes + n) * NR_CLOCKS +
-					   clock_of(&b->vmas[leader])];
-	}
-}
-
-static void weigh(struct nrp_remote_accesses *ret, const struct nrp_touch_rate *r, double seconds)
-{
-	ret->value += r->rate * seconds;
-	ret->lower += (seconds > 0 ? r->lower : r->upper) * seconds;
-	ret->upper += (seconds > 0 ? r->upper : r->lower) * seconds;
-	if (r->borrowed)
-		ret->borrowed += fabs(seconds);
-	else
-		ret->covered += fabs(seconds);
-}
-
-static int sum_up(const struct nrp_locality *b, int world, bool avoided,
-		  struct nrp_remote_accesses *ret)
-{
-	size_t nodes = (size_t)b->nr_nodes;
-	double *sum = calloc(b->count * nodes + 1, sizeof(*sum));
-
-	if (!sum)
-		return -ENOMEM;
-	memset(ret, 0, sizeof(*ret));
-	if (world >= 0)
-		differences(b, world, sum);
-	for (uint32_t i = 0; i < b->count; i++) {
-		if (b->vmas[i].leader != i)
-			continue;
-		for (size_t n = 0; n < nodes; n++) {
-			struct nrp_touch_rate r;
-			double more = sum[i * nodes + n], seconds;
-			bool known = rate_of(b, &b->vmas[i], (int)n, &r);
-
-			seconds = avoided ? more : r.remote_page_seconds - more;
-			if (known)
-				weigh(ret, &r, seconds);
-			else
-				ret->uncovered += fabs(seconds);
-		}
-	}
-	free(sum);
-	return 0;
-}
-
-int nrp_locality_remote(const struct nrp_locality *b, int world, struct nrp_remote_accesses *ret)
-{
-	return sum_up(b, world, false, ret);
-}
-
-int nrp_locality_avoided(const struct nrp_locality *b, int world, struct nrp_remote_accesses *ret)
-{
-	return sum_up(b, world, true, ret);
-}
-
-void nrp_locality_total(const struct nrp_locality *b, uint64_t *ret_touches,
-			double *ret_armed_page_seconds)
-{
-	double touches = 0, seconds = 0;
-
-	for (uint32_t i = 0; i < b->count; i++)
-		if (b->vmas[i].leader == i)
-			for (int n = 0; n < b->nr_nodes; n++)
-				touches += (double)b->vmas[i].touches[n];
-	/* Every node watches an armed page: the largest share is the page's own time. */
-	for (uint32_t i = 0; i < b->count; i++) {
-		double most = 0;
-
-		if (b->vmas[i].leader != i)
-			continue;
-		for (int n = 0; n < b->nr_nodes; n++)
-			most = fmax(most, b->vmas[i].node[n].armed[WALL]);
-		seconds += most;
-	}
-	*ret_touches = (uint64_t)touches;
-	*ret_armed_page_seconds = seconds;
 }

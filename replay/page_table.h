@@ -16,15 +16,17 @@ struct nrp_page {
 	uint32_t mm;    /* number of the address space + 1; 0: free slot */
 	uint32_t pages; /* base pages; 0: the page is no more */
 	/* All below is the caller's, zero at first. */
-	uint64_t first_time, last_time; /* ns; of its faults; first 0: never seen */
-	uint64_t moved_at;              /* end of its last recorded move, 0: none */
+	uint64_t last_time; /* ns; of its faults */
+	uint64_t moved_at;  /* end of its last recorded move, 0: none */
+	uint32_t cpupid;    /* in all worlds, if apart is set */
 	uint32_t vma;
-	uint32_t split;       /* number of its places in worlds, 0: as recorded in all */
+	uint32_t split;       /* number of its places in worlds, 0: where it is on record in all */
 	int16_t nid;          /* as recorded, after the last fault */
 	int16_t accessor;     /* node of the last fault's CPU */
 	int16_t moved_from;   /* by its last recorded move */
 	uint8_t mappings;     /* address spaces known to map it */
-	uint8_t faults;       /* up to 3 */
+	bool seen;            /* has faulted */
+	bool apart;           /* last_cpupid is not the recorded one in any world */
 	float remote_seconds; /* page-seconds on another node than its accessor */
 	float differs;        /* what the first world has more of them */
 };

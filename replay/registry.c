@@ -65,6 +65,7 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 		.doc = "whether a fault may pull its page to the faulting node",
 		.source = "should_numa_migrate_memory()",
 		.verified = true,
+		.replayed = true,
 		.variant = {
 			{ "4.18", "up to 4.18", "-",
 			  "two faults of one task or node in a row, then the group's weights" },
@@ -245,6 +246,7 @@ static int choose_profile(struct nrp_lane_spec *lane, const char *name, struct n
 	for (size_t i = 0; i < nrp_nr_profiles(); i++) {
 		if (!strcmp(profiles[i].name, name)) {
 			memcpy(lane->variant, profiles[i].variant, sizeof(lane->variant));
+			lane->profile = true;
 			return 0;
 		}
 	}
@@ -268,7 +270,9 @@ int nrp_lane_parse(struct nrp_lane_spec *ret, const char *text, struct nrp_error
 		char *equals = strchr(part, '=');
 		int r;
 
-		if (equals) {
+		if (equals && !strcmp(part, "balancing=off") && first) {
+			r = choose_profile(&lane, "off", err);
+		} else if (equals) {
 			*equals = '\0';
 			r = choose_variant(&lane, part, equals + 1, err);
 		} else if (first) {

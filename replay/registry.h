@@ -76,6 +76,7 @@ struct nrp_setting {
 struct nrp_lane_spec {
 	char name[128];                  /* the text it was made from: "host", "linux-6.12", .. */
 	bool off;                        /* NUMA balancing off */
+	bool profile;                    /* made from a kernel profile */
 	int8_t variant[NRP_NR_FAMILIES]; /* index, or NRP_HOST_VARIANT */
 	struct nrp_setting set[NRP_MAX_SETTINGS];
 	size_t nr_set;

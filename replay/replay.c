@@ -222,10 +222,11 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 		.admit = lane->off ? never : NULL,
 	};
 
-	lane->nr_worlds = NRP_WORLD_LOW + nr_low;
+	/* Without balancing nothing is left open. */
+	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
-	for (int k = 0; k < nr_low; k++) {
+	for (int k = 0; k < nr_low && !lane->off; k++) {
 		struct nrp_world_config *low = &c[NRP_WORLD_LOW + k];
 		struct nrp_ratelimit_start *start = starts + k * r->attempts.nr_nodes;
 		int64_t interval = (int64_t)lane->e0.params.interval;
@@ -241,6 +242,8 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 			};
 		low->start = start;
 	}
+	if (lane->off)
+		return;
 	c[NRP_WORLD_SPARSE].unknown = NRP_UNKNOWN_SUCCEEDS;
 	c[NRP_WORLD_SPARSE].thin_after_divergence = true;
 	c[NRP_WORLD_HIGH].unknown = NRP_UNKNOWN_SUCCEEDS;
@@ -413,6 +416,8 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 				"capture with the fault probes",
 				"capture %s has no hinting faults to replay", capture->name);
 	r.hz = (uint64_t)cap.facts.hz;
+	r.passes = verify->passes;
+	r.seconds = verify->seconds;
 	r.lossy = capture->lost_events || capture->loss_gaps;
 	r.observed.duration_ns = capture->last_time - capture->first_time;
 	for (size_t i = 0; i < verify->nr_checks; i++) {

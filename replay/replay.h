@@ -29,8 +29,8 @@ struct nrp_replay_lane {
 	/* Unless observed: */
 	int nr_worlds;
 	struct nrp_world_result world[NRP_MAX_LANE_WORLDS];
-	struct nrp_remote_accesses remote[NRP_MAX_LANE_WORLDS];  /* in each world */
-	struct nrp_remote_accesses avoided[NRP_MAX_LANE_WORLDS]; /* record minus world */
+	struct nrp_remote remote[NRP_MAX_LANE_WORLDS];  /* in each world */
+	struct nrp_remote avoided[NRP_MAX_LANE_WORLDS]; /* record minus world */
 };
 
 /* What the capture itself counts. */
@@ -53,8 +53,8 @@ struct nrp_replay {
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
-	struct nrp_remote_accesses remote; /* on record */
-	struct nrp_touch_rate *rates;      /* [nr_rates] */
+	struct nrp_remote remote;     /* on record */
+	struct nrp_touch_rate *rates; /* [nr_rates] */
 	size_t nr_rates;
 	struct nrp_attempts attempts;
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
@@ -66,6 +66,8 @@ struct nrp_replay {
 	uint64_t window_ticks; /* I+1 */
 	uint64_t quota;        /* the smaller of the limiting lanes' */
 	bool lossy;            /* events were lost */
+	double passes;         /* full scan passes per address space, as verify counts them */
+	double seconds;        /* length of the capture */
 	uint64_t hz;
 };
 

@@ -8,19 +8,20 @@
 /* What is known of a name. */
 struct known {
 	bool seen;
-	struct nrp_page_name leader; /* the name that stands for the page; itself, if it is alone */
+	struct nrp_page_name leader; /* the name it follows; itself, if it leads */
 	uint64_t frame;              /* of a leader; 0: moved since it was seen */
-	uint32_t followers;          /* of a leader */
 };
 
-/* The leader that was seen on a frame last. */
-struct frame {
+/* The leader that was seen on a frame last, or moved from a mapping's page last. */
+struct trail {
 	bool seen;
 	struct nrp_page_name leader;
 };
 
 struct nrp_shared_pages {
-	struct nrp_pages *names, *frames;
+	struct nrp_pages *names;  /* keyed by name */
+	struct nrp_pages *frames; /* keyed by frame */
+	struct nrp_pages *moved;  /* keyed by (vm_start, vfn) */
 };
 
 struct nrp_shared_pages *nrp_shared_pages_new(void)
@@ -30,8 +31,9 @@ struct nrp_shared_pages *nrp_shared_pages_new(void)
 	if (!s)
 		return NULL;
 	s->names = nrp_pages_new(sizeof(struct known));
-	s->frames = nrp_pages_new(sizeof(struct frame));
-	return s->names && s->frames ? s : nrp_shared_pages_free(s);
+	s->frames = nrp_pages_new(sizeof(struct trail));
+	s->moved = nrp_pages_new(sizeof(struct trail));
+	return s->names && s->frames && s->moved ? s : nrp_shared_pages_free(s);
 }
 
 struct nrp_shared_pages *nrp_shared_pages_free(struct nrp_shared_pages *s)
@@ -39,6 +41,7 @@ struct nrp_shared_pages *nrp_shared_pages_free(struct nrp_shared_pages *s)
 	if (s) {
 		nrp_pages_free(s->names);
 		nrp_pages_free(s->frames);
+		nrp_pages_free(s->moved);
 		free(s);
 	}
 	return NULL;
@@ -49,121 +52,130 @@ static bool same(const struct nrp_page_name *a, const struct nrp_page_name *b)
 	return a->space == b->space && a->vfn == b->vfn;
 }
 
+/* Made on first use; NULL: out of memory. Valid until a name is seen for the first time. */
 static struct known *known(struct nrp_shared_pages *s, const struct nrp_page_name *name)
 {
 	return nrp_pages_get(s->names, name->space, name->vfn);
 }
 
+/* The name that stands for the page of a name that was seen. */
+static struct nrp_page_name leader_of(struct nrp_shared_pages *s, struct nrp_page_name name)
+{
+	for (;;) {
+		const struct known *k = known(s, &name);
+
+		if (same(&k->leader, &name))
+			return name;
+		name = k->leader;
+	}
+}
+
 /* @leader is on @frame from now on. */
 static int settle(struct nrp_shared_pages *s, const struct nrp_page_name *leader, uint64_t frame)
 {
-	struct known *k = known(s, leader);
-	struct frame *f = nrp_pages_get(s->frames, frame, 0);
+	struct trail *t = nrp_pages_get(s->frames, frame, 0);
 
-	if (!k || !f)
+	if (!t)
 		return -ENOMEM;
-	k->frame = frame;
-	*f = (struct frame){ .seen = true, .leader = *leader };
+	known(s, leader)->frame = frame;
+	*t = (struct trail){ .seen = true, .leader = *leader };
 	return 0;
 }
 
-/* The page on @frame that @name may be: of another address space, seen there, and still there. */
-static int find_leader(struct nrp_shared_pages *s, const struct nrp_page_name *name, uint64_t frame,
-		       struct nrp_page_name *ret, bool *ret_found)
+/* Does the trail lead to a page of other address spaces that is still on @frame (0: on the move)?
+ */
+static bool leads(struct nrp_shared_pages *s, const struct trail *t,
+		  const struct nrp_page_name *name, uint64_t frame, struct nrp_page_name *ret)
 {
-	const struct frame *f = nrp_pages_get(s->frames, frame, 0);
-	const struct known *k;
+	if (!t->seen || t->leader.space == name->space)
+		return false;
+	*ret = leader_of(s, t->leader);
+	return !same(ret, name) && known(s, ret)->frame == frame;
+}
 
-	if (!f)
+/* The page that @name turns out to be. */
+static int find_other(struct nrp_shared_pages *s, const struct nrp_page_name *name, uint64_t frame,
+		      uint64_t vm_start, struct nrp_page_name *ret, bool *ret_found)
+{
+	const struct trail *on_frame = nrp_pages_get(s->frames, frame, 0);
+	const struct trail *moved = vm_start ? nrp_pages_get(s->moved, vm_start, name->vfn) : NULL;
+
+	if (!on_frame || (vm_start && !moved))
 		return -ENOMEM;
-	*ret = f->leader;
-	*ret_found = false;
-	if (!f->seen || f->leader.space == name->space)
-		return 0;
-	k = known(s, ret);
-	if (!k)
-		return -ENOMEM;
-	*ret_found = k->frame == frame;
+	*ret_found =
+		leads(s, on_frame, name, frame, ret) || (moved && leads(s, moved, name, 0, ret));
 	return 0;
 }
 
-/* @name stands for itself, or follows the page that is on the frame. */
-static int place(struct nrp_shared_pages *s, struct nrp_page_name *name, uint64_t frame,
-		 bool shared, bool *ret_joined)
+/* @leader, seen before or not, follows the page that it turns out to be, or stands for itself. */
+static int place(struct nrp_shared_pages *s, struct nrp_page_name *leader, uint64_t frame,
+		 uint64_t vm_start, bool shared, bool *ret_joined)
 {
-	struct nrp_page_name leader;
-	struct known *k;
+	struct nrp_page_name other;
 	bool found = false;
-	int r = shared ? find_leader(s, name, frame, &leader, &found) : 0;
+	struct known *k;
+	int r = shared ? find_other(s, leader, frame, vm_start, &other, &found) : 0;
 
 	if (r < 0)
 		return r;
-	if (!found)
-		leader = *name;
-	k = known(s, name);
+	k = known(s, leader);
 	if (!k)
 		return -ENOMEM;
 	k->seen = true;
-	k->leader = leader;
 	k->frame = 0;
+	k->leader = found ? other : *leader;
 	if (found) {
-		k = known(s, &leader);
-		k->followers++;
-		*name = leader;
+		*leader = other;
 		*ret_joined = true;
-		return 0;
 	}
-	return settle(s, name, frame);
+	return settle(s, leader, frame);
 }
 
 int nrp_shared_pages_see(struct nrp_shared_pages *s, struct nrp_page_name *name, uint64_t frame,
-			 bool shared, bool *ret_joined, bool *ret_parted)
+			 uint64_t vm_start, bool shared, bool *ret_joined, bool *ret_parted)
 {
-	struct known *k = known(s, name), *leader;
-	struct nrp_page_name found;
-	bool other = false;
-	int r;
+	struct known *k = known(s, name);
+	struct nrp_page_name leader;
+	uint64_t was_on;
 
 	*ret_joined = *ret_parted = false;
 	if (!k)
 		return -ENOMEM;
 	if (!k->seen)
-		return place(s, name, frame, shared, ret_joined);
-	found = k->leader;
-	leader = known(s, &found);
-	if (!leader)
-		return -ENOMEM;
-	if (leader->frame == frame) {
-		*name = found;
+		return place(s, name, frame, vm_start, shared, ret_joined);
+	leader = leader_of(s, *name);
+	was_on = known(s, &leader)->frame;
+	if (was_on == frame) {
+		*name = leader;
 		return 0;
 	}
-	if (same(&found, name)) {
-		/* Alone so far: a page that was moved may turn out to be one that is known. */
-		if (!leader->followers && shared) {
-			r = find_leader(s, name, frame, &found, &other);
-			if (r < 0)
-				return r;
-			if (other)
-				return place(s, name, frame, shared, ret_joined);
-			found = *name;
-		}
-		return settle(s, &found, frame);
+	if (same(&leader, name) || (!was_on && shared)) {
+		*name = leader;
+		/* On the move, and shared: it may be one that is known under other names. */
+		if (!was_on && shared)
+			return place(s, name, frame, vm_start, true, ret_joined);
+		return settle(s, name, frame);
 	}
-	if (!leader->frame && shared) {
-		*name = found;
-		return settle(s, &found, frame);
-	}
-	leader->followers--;
 	*ret_parted = true;
-	return place(s, name, frame, shared, ret_joined);
+	return place(s, name, frame, vm_start, shared, ret_joined);
 }
 
-int nrp_shared_pages_moved(struct nrp_shared_pages *s, const struct nrp_page_name *name)
+int nrp_shared_pages_moved(struct nrp_shared_pages *s, const struct nrp_page_name *name,
+			   uint64_t vm_start)
 {
 	struct known *k = known(s, name);
+	struct trail *t;
 
 	if (!k)
 		return -ENOMEM;
+	if (!k->seen)
+		return 0;
 	k->frame = 0;
+	if (!vm_start)
+		return 0;
+	t = nrp_pages_get(s->moved, vm_start, name->vfn);
+	if (!t)
+		return -ENOMEM;
+	*t = (struct trail){ .seen = true, .leader = *name };
 	return 0;
 }

@@ -21,14 +21,16 @@ struct nrp_shared_pages *nrp_shared_pages_new(void);
 struct nrp_shared_pages *nrp_shared_pages_free(struct nrp_shared_pages *pages);
 
 /*
- * A fault under *name saw page frame @frame (struct page pointer, not 0); @shared: the frame was
- * mapped more than once, or the mapping is a shared one. *name becomes the name under which the
+ * A fault under *name, in a mapping that begins at @vm_start (0: unknown), saw page frame @frame
+ * (struct page pointer, not 0); @shared: the frame was mapped more than once, or the mapping is a
+ * shared one. *name becomes the name under which the
  * page is known; *ret_joined: from this fault on; *ret_parted: it is another page than before
  * (copied on write, or replaced). -ENOMEM.
  */
 int nrp_shared_pages_see(struct nrp_shared_pages *pages, struct nrp_page_name *name, uint64_t frame,
-			 bool shared, bool *ret_joined, bool *ret_parted);
+			 uint64_t vm_start, bool shared, bool *ret_joined, bool *ret_parted);
 /* The page known as @name, as _see() gave it, was moved: its frame is not known any more. */
-int nrp_shared_pages_moved(struct nrp_shared_pages *pages, const struct nrp_page_name *name);
+int nrp_shared_pages_moved(struct nrp_shared_pages *pages, const struct nrp_page_name *name,
+			   uint64_t vm_start);
 
 #endif

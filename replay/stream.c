@@ -46,7 +46,7 @@ static uint64_t fault_columns(bool frames)
 			   NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
 
 	return frames ? columns | NRP_BIT(hint_fault, page) | NRP_BIT(hint_fault, mapcount) |
-				NRP_BIT(hint_fault, refcount)
+				NRP_BIT(hint_fault, vm_start) | NRP_BIT(hint_fault, refcount)
 		      : columns;
 }
 

@@ -237,6 +237,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 		r = count_passes(&p, store, capture, err);
 	if (r == 0) {
 		ret->hint_faults = p.counts.hint_faults;
+		ret->seconds = (double)(capture->last_time - capture->first_time) * 1e-9;
 		nrp_filter_check_finish(p.filter, &ret->check[ret->nr_checks++]);
 		r = nrp_verify_counters(ret, store, capture, &p.counts, err);
 	}

@@ -32,6 +32,9 @@ struct nrp_verify_check {
 	bool indistinguishable[8];                  /* from the chosen one, on this capture */
 	struct nrp_verify_rule rule[NRP_MAX_RULES]; /* of the chosen variant */
 	size_t nr_rules;
+	/* migrate.filter: calls that two variants answer differently, and moves of each variant. */
+	uint64_t differ[NRP_NR_FILTER_VARIANTS][NRP_NR_FILTER_VARIANTS];
+	uint64_t moves[NRP_NR_FILTER_VARIANTS];
 	const char *exclusion;     /* what excluded_by counts, NULL: nothing */
 	bool quota_fitted;         /* migrate.ratelimit: refusals show the quota */
 	uint64_t quota, quota_max; /* quotas that fit, pages; without a fit the kernel's default */
@@ -64,6 +67,7 @@ struct nrp_verify {
 	struct nrp_verify_counter counter[NRP_MAX_COUNTERS];
 	size_t nr_counters;
 	double passes;          /* mean full passes over the address spaces that fault */
+	double seconds;         /* length of the capture */
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	uint64_t hint_faults;
 	uint64_t shared_faults;       /* on pages that more than one address space maps */

@@ -13,6 +13,7 @@ struct nrp_filter_check {
 	struct nrp_verify_rule rule[NRP_NR_FILTER_VARIANTS][NRP_NR_FILTER_RULES];
 	/* differ[a][b]: calls that a and b answer differently */
 	uint64_t differ[NRP_NR_FILTER_VARIANTS][NRP_NR_FILTER_VARIANTS];
+	uint64_t moves[NRP_NR_FILTER_VARIANTS];
 };
 
 struct nrp_filter_host nrp_filter_host_of(const struct nrp_host_facts *facts)
@@ -128,6 +129,7 @@ void nrp_filter_check_fault(struct nrp_filter_check *c, const struct nrp_hint_fa
 		if (usable)
 			r = nrp_filter_decide((enum nrp_filter_variant)v, &c->host, &call);
 		answer[v] = r.answer;
+		c->moves[v] += r.answer == NRP_FILTER_MOVE;
 		agree = r.answer != NRP_FILTER_UNDECIDED &&
 			(r.answer == NRP_FILTER_MOVE) == (f->filter_answer != 0);
 		c->variant[v].decisions++;
@@ -189,6 +191,8 @@ void nrp_filter_check_finish(const struct nrp_filter_check *c, struct nrp_verify
 		ret->indistinguishable[v] =
 			v != best && !c->differ[v][best] &&
 			c->variant[v].excluded_by == c->variant[best].excluded_by;
+	memcpy(ret->differ, c->differ, sizeof(c->differ));
+	memcpy(ret->moves, c->moves, sizeof(c->moves));
 	memcpy(ret->rule, c->rule[best], sizeof(c->rule[best]));
 	ret->nr_rules = NRP_NR_FILTER_RULES;
 	ret->exclusion = "faults where the filter was (not) reached against the variant";

@@ -68,7 +68,7 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	w->nr_nodes = count_nodes(facts);
 	w->nr_worlds = nr_worlds;
 	w->first_of_lane[0] = w->first_of_lane[1] = -1;
-	w->same_filter = true;
+	w->same_filter = w->one_filter = true;
 	if (!make_books(w, shared))
 		goto nomem;
 	for (int i = 0; i < nr_worlds; i++) {
@@ -76,6 +76,7 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 			goto nomem;
 		w->thinned |= (uint32_t)configs[i].thin_after_divergence << i;
 		w->same_filter &= configs[i].filter == host_filter;
+		w->one_filter &= configs[i].filter == configs[0].filter;
 		if (w->first_of_lane[configs[i].lane] < 0)
 			w->first_of_lane[configs[i].lane] = i;
 	}
@@ -170,82 +171,70 @@ static int copy_page(void *context, const struct nrp_page *page, struct nrp_page
 /* ---- page-time ---------------------------------------------------------------------- */
 
 /* Page-seconds since the page's previous fault, where somebody is remote or elsewhere. */
-static void account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, int next_accessor)
+static int account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, int next_accessor)
 {
 	double seconds =
 		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
 	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
 	double previous = p->nid != p->accessor ? seconds : 0;
 	double next = next_accessor != NRP_NOWHERE && p->nid != next_accessor ? seconds : 0;
+	int r = 0;
 
-	w->totals.observed_remote_previous += previous;
-	w->totals.observed_remote_next += next;
+	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0);
+	if (next > 0)
+		nrp_locality_held(w->locality, p->vma, next_accessor, 0, next);
 	p->remote_seconds += (float)previous;
-	for (int i = 0; place && i < w->nr_worlds; i++) {
-		struct nrp_world_result *r = &w->world[i].result;
+	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++) {
 		int nid = place[i].nid;
 		double more = (nid != p->accessor ? seconds : 0) - previous;
 
 		if (nid == p->nid)
 			continue;
-		r->tainted_seconds += seconds;
-		r->remote_seconds_previous += more;
+		w->world[i].result.tainted_seconds += seconds;
 		if (i == 0)
 			p->differs += (float)more;
-		if (next_accessor != NRP_NOWHERE)
-			r->remote_seconds_next += (nid != next_accessor ? seconds : 0) - next;
+		r = nrp_locality_held_differs(w->locality, p->vma, i, p->accessor, more, 0);
+		if (r == 0 && next_accessor != NRP_NOWHERE)
+			r = nrp_locality_held_differs(w->locality, p->vma, i, next_accessor, 0,
+						      (nid != next_accessor ? seconds : 0) - next);
 	}
-}
-
-/* Enters or leaves what the locality book holds of a page, as it lies now. */
-static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double pages, double now,
-		     bool enters)
-{
-	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
-	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
-	int r = 0;
-
-	nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages, p->nid, enters);
-	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++)
-		if (place[i].nid != p->nid)
-			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
-						 place[i].nid, p->nid, enters);
 	return r;
 }
 
-static double weight_of(const struct nrp_page *p)
+/* Enters what the locality book holds of a page as it lies now (@now negative), or takes it out. */
+static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double now)
 {
-	return (double)p->pages * (p->mappings ? p->mappings : 1);
+	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
+	double pages = (double)p->pages;
+	int r = 0;
+
+	nrp_locality_lie(w->locality, p->vma, p->nid, pages, now);
+	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++)
+		if (place[i].nid != p->nid)
+			r = nrp_locality_lie_differs(w->locality, p->vma, i, place[i].nid, p->nid,
+						     pages, now);
+	return r;
 }
 
-static int book_sight(struct nrp_worlds *w, const struct nrp_page *p, double pages, bool enters)
-{
-	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
-	double now = nrp_worlds_seconds(w, w->now);
-
-	nrp_locality_seen(w->locality, p->vma, mm->presence, now, pages, enters);
-	return book_page(w, p, pages, now, enters);
-}
-
+/* Its last user stays until now; what the VMA needs for that it has since the page's first fault.
+ */
 static void close_page(struct nrp_worlds *w, struct nrp_page *p)
 {
 	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
 	struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
 
-	account_time(w, p, w->now, NRP_NOWHERE);
-	w->totals.page_seconds +=
-		w->now > p->first_time ? (double)(w->now - p->first_time) * 1e-9 * p->pages : 0;
+	w->failed |= account_time(w, p, w->now, NRP_NOWHERE) < 0;
+	w->totals.page_seconds += nrp_worlds_seconds(w, w->now) * p->pages;
 	for (int i = 0; place && i < w->nr_worlds; i++)
 		nrp_world_missing(w, i, &place[i], p->vfn * w->page_size, mm, w->now);
-	/* The VMA has the world's row already: it differs since a fault that made it. */
-	(void)book_sight(w, p, weight_of(p), false);
+	w->failed |= book_page(w, p, nrp_worlds_seconds(w, w->now)) < 0;
 }
 
 static void end_page(void *context, struct nrp_page *page, bool continued)
 {
 	struct nrp_worlds *w = context;
 
-	if (!page->first_time)
+	if (!page->seen)
 		return;
 	if (!continued)
 		close_page(w, page);
@@ -375,27 +364,30 @@ static void find_scan(struct nrp_worlds *w, struct nrp_step *s)
 }
 
 /* Known under another name from now on: what the old one stood for, ends. */
-static int join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, uint64_t vfn,
-		      struct nrp_page *leader)
+static void join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, uint64_t vfn,
+		       struct nrp_page *leader)
 {
 	struct nrp_page *p = nrp_page_table_find(w->pages, s->mm, own, vfn);
 	uint32_t vma = s->range == NRP_NO_RANGE ? leader->vma : s->mm->ranges[s->range].vma;
 
-	if (p && p != leader && p->first_time) {
+	if (p && p != leader && p->seen) {
 		end_page(w, p, false);
 		p->pages = 0;
 	}
-	if (!leader->first_time)
-		return 0;
+	if (!leader->seen)
+		return;
 	if (!leader->mappings) {
 		leader->mappings = 1;
 		w->totals.shared_pages++;
 	}
-	if (leader->mappings == UINT8_MAX)
-		return 0;
-	leader->mappings++;
+	if (leader->mappings < UINT8_MAX)
+		leader->mappings++;
 	nrp_locality_join(w->locality, leader->vma, vma);
-	return book_sight(w, leader, (double)leader->pages, true);
+}
+
+static uint64_t vm_start_of(const struct nrp_hint_fault *f)
+{
+	return NRP_NULL(f, hint_fault, vm_start) ? 0 : f->vm_start;
 }
 
 /* The page of the fault, made on first sight. */
@@ -412,46 +404,69 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 		bool is_shared =
 			!NRP_NULL(s->f, hint_fault, vm_flags) && s->f->vm_flags & VM_SHARED;
 
-		if (nrp_shared_pages_see(w->shared, &name, s->f->page, mapped_often || is_shared,
-					 &joined, &parted) < 0)
+		if (nrp_shared_pages_see(w->shared, &name, s->f->page, vm_start_of(s->f),
+					 mapped_often || is_shared, &joined, &parted) < 0)
 			return -ENOMEM;
 		mm = nrp_address_space(w->spaces, (uint32_t)name.space);
 	}
 	s->page = nrp_page_table_get(w->pages, mm, (uint32_t)name.space, name.vfn, pages);
 	if (!s->page)
 		return -ENOMEM;
-	if (parted && s->page->first_time) {
+	if (parted && s->page->seen) {
 		end_page(w, s->page, false);
 		*s->page = (struct nrp_page){ .vfn = s->page->vfn,
 					      .mm = s->page->mm,
 					      .pages = s->page->pages };
 	}
-	return joined ? join_names(w, s, number, vfn, s->page) : 0;
+	if (joined)
+		join_names(w, s, number, vfn, s->page);
+	return 0;
 }
 
 /* ---- one fault: in the worlds ------------------------------------------------------- */
 
+/* Do all worlds have the page where the record has it, and remember the same user? */
 static bool same_everywhere(const struct nrp_worlds *w, const struct nrp_place *place, int nid)
 {
 	for (int i = 0; i < w->nr_worlds; i++)
-		if (place[i].nid != nid || place[i].cpupid_apart || place[i].apart_since)
+		if (place[i].nid != nid || place[i].apart_since ||
+		    place[i].cpupid_apart != place[0].cpupid_apart ||
+		    (place[i].cpupid_apart && place[i].last_cpupid != place[0].last_cpupid))
 			return false;
 	return true;
 }
 
-/* Is this fault in every world what it is on record? */
+/*
+ * Does nothing come of this fault, in no world? The page is in all of them where it is on record,
+ * and either local, or judged by the same filter with the same inputs.
+ */
 static bool is_plain(const struct nrp_worlds *w, const struct nrp_step *s)
 {
-	return !s->page->split && s->src == s->page->nid && !s->attempted && !s->moved &&
-	       w->same_filter && s->kept == ~UINT32_C(0) && !s->overtaken &&
-	       s->context->armed[0] == NRP_ARMED_YES && s->context->armed[1] == NRP_ARMED_YES;
+	const struct nrp_page *p = s->page;
+
+	return !p->split && s->src == p->nid && !s->attempted && !s->moved &&
+	       (s->src == s->this || (w->same_filter && !p->apart)) && w->one_filter &&
+	       s->kept == ~UINT32_C(0) && s->context->armed[0] == NRP_ARMED_YES &&
+	       s->context->armed[1] == NRP_ARMED_YES;
 }
 
 static void count_plain(struct nrp_worlds *w, const struct nrp_step *s)
 {
+	struct nrp_page *p = s->page;
+
 	w->common.hint_faults++;
 	w->common.hint_fault_pages += s->pages;
 	w->common.remote_faults += s->src != s->this;
+	if (s->src != s->this || !w->nr_worlds)
+		return;
+	/* A local fault leaves its mark, or not. */
+	if (nrp_filter_is_called(w->world[0].config.filter, s->src, s->this)) {
+		p->cpupid = nrp_filter_cpupid(&w->filter_host, (int)s->f->cpu, s->f->tid);
+		p->apart = !s->filtered;
+	} else if (s->filtered && !p->apart) {
+		p->cpupid = s->f->last_cpupid;
+		p->apart = !NRP_NULL(s->f, hint_fault, last_cpupid);
+	}
 }
 
 /* The book's side of a step: only changes of place are written. */
@@ -459,24 +474,22 @@ static int book_changes(struct nrp_worlds *w, const struct nrp_step *s,
 			const struct nrp_place *before, const struct nrp_place *after)
 {
 	const struct nrp_page *p = s->page;
-	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
-	double now = nrp_worlds_seconds(w, s->f->time), pages = weight_of(p);
+	double now = nrp_worlds_seconds(w, s->f->time), pages = (double)p->pages;
 	int r = 0;
 
 	if (p->nid != s->observed_nid) {
-		nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages, p->nid, false);
-		nrp_locality_resident(w->locality, p->vma, mm->presence, now, pages,
-				      s->observed_nid, true);
+		nrp_locality_lie(w->locality, p->vma, p->nid, pages, now);
+		nrp_locality_lie(w->locality, p->vma, s->observed_nid, pages, -now);
 	}
 	for (int i = 0; r == 0 && i < w->nr_worlds; i++) {
 		if (before[i].nid == after[i].nid && p->nid == s->observed_nid)
 			continue;
 		if (before[i].nid != p->nid)
-			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
-						 before[i].nid, p->nid, false);
+			r = nrp_locality_lie_differs(w->locality, p->vma, i, before[i].nid, p->nid,
+						     pages, now);
 		if (r == 0 && after[i].nid != s->observed_nid)
-			r = nrp_locality_differs(w->locality, p->vma, i, mm->presence, now, pages,
-						 after[i].nid, s->observed_nid, true);
+			r = nrp_locality_lie_differs(w->locality, p->vma, i, after[i].nid,
+						     s->observed_nid, pages, -now);
 	}
 	return r;
 }
@@ -492,7 +505,9 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 		memcpy(place, places_at(w, p->split), size);
 	else
 		for (int i = 0; i < w->nr_worlds; i++)
-			place[i] = (struct nrp_place){ .nid = p->nid };
+			place[i] = (struct nrp_place){ .nid = p->nid,
+						       .cpupid_apart = p->apart,
+						       .last_cpupid = p->cpupid };
 	memcpy(before, place, size);
 	for (int i = 0; i < w->nr_worlds; i++)
 		nrp_world_step(w, i, s, &place[i]);
@@ -500,6 +515,8 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 		return -ENOMEM;
 	if (same_everywhere(w, place, s->observed_nid)) {
 		give_back(w, p);
+		p->apart = place[0].cpupid_apart;
+		p->cpupid = place[0].last_cpupid;
 		return 0;
 	}
 	if (!p->split)
@@ -513,14 +530,14 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 /* A page that somebody else moved is where it was found, in every world. */
 static int move_externally(struct nrp_worlds *w, struct nrp_page *p, int nid)
 {
-	double now = nrp_worlds_seconds(w, w->now), pages = weight_of(p);
+	double now = nrp_worlds_seconds(w, w->now);
 
-	if (book_page(w, p, pages, now, false) < 0)
+	if (book_page(w, p, now) < 0)
 		return -ENOMEM;
 	p->nid = (int16_t)nid;
 	for (int i = 0; p->split && i < w->nr_worlds; i++)
 		places_at(w, p->split)[i].nid = p->nid;
-	return book_page(w, p, pages, now, true);
+	return book_page(w, p, -now);
 }
 
 /* First sight, or what happened since the last one. */
@@ -528,8 +545,9 @@ static int arrive(struct nrp_worlds *w, struct nrp_step *s)
 {
 	struct nrp_page *p = s->page;
 
-	if (!p->first_time) {
-		p->first_time = s->f->time ? s->f->time : 1;
+	if (!p->seen) {
+		p->seen = true;
+		w->totals.page_seconds -= nrp_worlds_seconds(w, s->f->time) * p->pages;
 		p->nid = (int16_t)s->src;
 		if (s->range != NRP_NO_RANGE) {
 			p->vma = s->mm->ranges[s->range].vma;
@@ -540,14 +558,17 @@ static int arrive(struct nrp_worlds *w, struct nrp_step *s)
 				return -ENOMEM;
 			p->vma = (uint32_t)vma;
 		}
-		return book_sight(w, p, weight_of(p), true);
+		nrp_locality_lie(w->locality, p->vma, p->nid, (double)p->pages,
+				 -nrp_worlds_seconds(w, s->f->time));
+		return 0;
 	}
 	s->overtaken = !s->moved && p->nid != s->src && p->moved_from == s->src &&
 		       s->f->time < p->moved_at;
 	if (s->overtaken)
 		s->observed_nid = p->nid;
-	if (p->split || p->nid != p->accessor || p->nid != s->this)
-		account_time(w, p, s->f->time, s->this);
+	if ((p->split || p->nid != p->accessor || p->nid != s->this) &&
+	    account_time(w, p, s->f->time, s->this) < 0)
+		return -ENOMEM;
 	if (p->nid == s->src || s->overtaken)
 		return 0;
 	w->totals.external_moves++;
@@ -570,6 +591,14 @@ static void leave(struct nrp_worlds *w, const struct nrp_step *s, uint64_t attem
 	p->last_time = s->f->time;
 }
 
+static void touch(struct nrp_worlds *w, const struct nrp_step *s)
+{
+	const struct nrp_armed_range *range = &s->mm->ranges[s->range];
+
+	nrp_locality_touch(w->locality, range->vma, nrp_worlds_seconds(w, s->f->time),
+			   (double)s->pages, s->this, (double)(s->f->time - range->time) * 1e-9);
+}
+
 static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end)
 {
 	struct nrp_place place[NRP_MAX_WORLDS];
@@ -585,12 +614,11 @@ static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end
 	if (nrp_worlds_prefer(w, s, plain ? NULL : place) < 0)
 		return -ENOMEM;
 	if (s->range != NRP_NO_RANGE)
-		nrp_locality_touch(w->locality, s->mm->ranges[s->range].vma,
-				   nrp_worlds_seconds(w, s->f->time), (double)s->pages, s->this);
+		touch(w, s);
 	if (w->shared && s->moved) {
 		struct nrp_page_name name = { .space = s->page->mm - 1, .vfn = s->page->vfn };
 
-		if (nrp_shared_pages_moved(w->shared, &name) < 0)
+		if (nrp_shared_pages_moved(w->shared, &name, vm_start_of(s->f)) < 0)
 			return -ENOMEM;
 	}
 	leave(w, s, attempt_end);
@@ -705,8 +733,6 @@ static void add_common(const struct nrp_worlds *w, struct nrp_world_result *r)
 	r->denied += c->denied;
 	r->moves += c->moves;
 	r->moved_pages += c->moved_pages;
-	r->remote_seconds_previous += w->totals.observed_remote_previous;
-	r->remote_seconds_next += w->totals.observed_remote_next;
 }
 
 int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
@@ -716,11 +742,12 @@ int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 
 	w->now = end_time;
 	while ((p = nrp_page_table_next(w->pages, &position)))
-		if (p->first_time)
+		if (p->seen)
 			close_page(w, p);
 	for (int i = 0; i < w->nr_worlds; i++)
 		add_common(w, &w->world[i].result);
-	if (nrp_locality_finish(w->locality, w->spaces, nrp_worlds_seconds(w, end_time)) < 0)
+	if (w->failed ||
+	    nrp_locality_finish(w->locality, w->spaces, nrp_worlds_seconds(w, end_time)) < 0)
 		return -ENOMEM;
 	return concentrate(w);
 }
@@ -751,7 +778,7 @@ int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t p
 	if (number >= 0)
 		p = nrp_page_table_find(w->pages, nrp_address_space(w->spaces, (uint32_t)number),
 					(uint32_t)number, page);
-	if (!p || !p->first_time)
+	if (!p || !p->seen)
 		return NRP_NOWHERE;
 	nid = p->split ? places_at(w, p->split)[world].nid : p->nid;
 	*ret_tainted = nid != p->nid;

@@ -67,11 +67,8 @@ struct nrp_world_result {
 	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */
 	uint64_t kept_waits;        /* waits for pages that this world moves, too */
 	uint64_t kept_wait_ns;
-	double remote_seconds_previous; /* page-seconds remote, accessor held from the previous
-					   fault */
-	double remote_seconds_next;     /* accessor taken from the next fault */
-	double tainted_seconds;         /* page-seconds at another place than recorded */
-	uint64_t unsure_preferred;      /* faults of tasks whose preferred node could differ */
+	double tainted_seconds;    /* page-seconds at another place than recorded */
+	uint64_t unsure_preferred; /* faults of tasks whose preferred node could differ */
 };
 
 struct nrp_worlds_totals {
@@ -81,7 +78,6 @@ struct nrp_worlds_totals {
 	uint64_t shared_pages; /* pages known under more than one address space */
 	uint64_t splits;       /* folios that were found in pieces */
 	double page_seconds;   /* sum over pages of first to last sight */
-	double observed_remote_previous, observed_remote_next; /* page-seconds, as recorded */
 	/* Share of the top 1 % of pages in remote page-seconds, on record and in world 0. */
 	double concentration, world_concentration;
 	uint64_t pages; /* known at the end */

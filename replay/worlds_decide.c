@@ -204,6 +204,9 @@ static int decide(struct nrp_worlds *w, int i, const struct nrp_step *s,
 static void exchange_cpupid(const struct nrp_worlds *w, int i, const struct nrp_step *s,
 			    struct nrp_place *place, int nid_before)
 {
+	/* A memory policy of the process: no filter is asked, here either. */
+	if (nid_before == s->src && s->src != s->this && !s->filtered)
+		return;
 	if (nrp_filter_is_called(w->world[i].config.filter, nid_before, s->this)) {
 		place->last_cpupid = nrp_filter_cpupid(&w->filter_host, (int)s->f->cpu, s->f->tid);
 		place->cpupid_apart = !s->filtered;

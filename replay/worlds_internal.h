@@ -84,6 +84,7 @@ struct nrp_worlds {
 	int first_of_lane[2]; /* its central world, -1: no world */
 	uint32_t thinned;     /* bit w: world w leaves passes out */
 	bool same_filter;     /* all worlds have the host's */
+	bool one_filter;      /* all worlds have the same */
 	struct nrp_world world[NRP_MAX_WORLDS];
 	struct nrp_world_result common; /* what all worlds have in common */
 	struct nrp_worlds_totals totals;
@@ -105,6 +106,7 @@ struct nrp_worlds {
 	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
 	uint64_t tick_time, tick;         /* last pair of time and jiffies */
 	bool have_tick;
+	bool failed;  /* out of memory where nobody could be told */
 	uint64_t now; /* of the record that is fed */
 };
 

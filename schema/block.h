@@ -40,8 +40,10 @@
 #define NRP_BLOCK_MAX_COLUMNS 64
 #define NRP_BLOCK_MAX_STREAMS (NRP_BLOCK_MAX_COLUMNS * 10)
 #define NRP_BLOCK_MAX_RAW (64u << 20)
-/* Rows that one nrp_block_read() decodes at most: few enough to stay in the cache. */
-#define NRP_BLOCK_BATCH 256
+/* Rows that one nrp_block_read() decodes at most: few enough to stay in the nearest cache. */
+#define NRP_BLOCK_BATCH 64
+/* Rows that are taken apart together. */
+#define NRP_COLUMNS_BATCH 256
 
 enum nrp_block_encoding { NRP_ENC_NULLS, NRP_ENC_FRAME, NRP_ENC_DELTA, NRP_ENC_DICT };
 
@@ -123,10 +125,13 @@ struct nrp_block *nrp_block_free(struct nrp_block *block);
 int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const void *data,
 		   size_t size, uint64_t columns, const char **ret_why);
 uint32_t nrp_block_rows(const struct nrp_block *block);
+/* Read only rows whose @column (among those loaded) is neither 0 nor NULL; -1: all rows. */
+void nrp_block_choose(struct nrp_block *block, int column);
 /*
  * Decodes the next rows into @rows and returns their number, 0 at the end. @rows is an array of
- * NRP_BLOCK_BATCH rows, the same one for the whole block: what does not change from one call to
- * the next is not written again. Members of other columns are left alone.
+ * NRP_BLOCK_BATCH rows, zeroed before the first call and the same one for the whole block: what
+ * does not change from one call to the next is not written again. Members of other columns are left
+ * alone.
  */
 uint32_t nrp_block_read(struct nrp_block *block, void *rows);
 

@@ -27,7 +27,9 @@ struct column {
 	int32_t dict_stream; /* -1: none */
 	bool constant;       /* the same value in all rows */
 	uint64_t base;
-	uint64_t previous; /* DELTA: value of the row before */
+	uint64_t previous; /* DELTA: value of the row before @at */
+	uint32_t at;       /* DELTA: next row */
+	uint64_t written;  /* rows of the batch whose member may not be 0 */
 	const uint8_t *planes[8];
 	const uint8_t *nulls;
 	uint64_t *dict; /* NRP_BLOCK_DICT values: no index is out of range */
@@ -44,6 +46,7 @@ struct nrp_block {
 	uint32_t nr_streams;
 	uint8_t *raw;
 	size_t raw_size, raw_room;
+	int32_t where;   /* column number that rows are chosen by, -1: all rows */
 	uint64_t *dicts; /* NRP_BLOCK_DICT values for each column that has one */
 	uint32_t dict_room;
 };
@@ -60,6 +63,7 @@ struct nrp_block *nrp_block_new(void)
 
 	if (!block)
 		return NULL;
+	block->where = -1;
 	block->zstd = ZSTD_createDCtx();
 	return block->zstd ? block : nrp_block_free(block);
 }
@@ -191,6 +195,8 @@ static int read_column(const struct nrp_block *block, struct reader *table, stru
 	column->encoding = p[1];
 	column->nr_planes = p[2];
 	column->base = column->previous = nrp_get64(p + 4);
+	column->at = 0;
+	column->written = 0;
 	column->null_stream = column->dict_stream = -1;
 	if (p[1] > NRP_ENC_DICT || p[2] > 8 || p[3] > 1 || (p[1] == NRP_ENC_DICT && p[2] != 1) ||
 	    (p[1] == NRP_ENC_NULLS && (p[2] || p[3])))
@@ -358,18 +364,17 @@ int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const voi
 
 /* ---- decoding ----------------------------------------------------------------------- */
 
-static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
+_Static_assert(NRP_BLOCK_BATCH == 64, "the rows of a batch are the bits of a word");
+
+static uint64_t unzigzag(uint64_t v)
 {
-	uint64_t base = c->encoding == NRP_ENC_FRAME ? c->base : 0;
+	return (v >> 1) ^ (0 - (v & 1));
+}
 
-	if (c->encoding == NRP_ENC_DICT) {
-		const uint8_t *restrict index = c->planes[0] + first;
-		const uint64_t *restrict dict = c->dict;
-
-		for (uint32_t i = 0; i < n; i++)
-			values[i] = dict[index[i]];
-		return;
-	}
+/* Sums of the planes' bytes: values - base, indices of a dictionary, or zigzag differences. */
+static void join_planes(const struct column *c, uint32_t first, uint32_t n, uint64_t base,
+			uint64_t *restrict values)
+{
 	for (uint32_t i = 0; i < n; i++)
 		values[i] = base;
 	for (uint32_t k = 0; k < c->nr_planes; k++) {
@@ -379,41 +384,97 @@ static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t
 		for (uint32_t i = 0; i < n; i++)
 			values[i] += (uint64_t)plane[i] << (8 * k);
 	}
-	if (c->encoding == NRP_ENC_DELTA) {
-		uint64_t v = c->previous;
+}
 
-		for (uint32_t i = 0; i < n; i++) {
-			v += (values[i] >> 1) ^ (0 - (values[i] & 1));
-			values[i] = v;
-		}
-		c->previous = v;
+/* Brings DELTA up to row @first, over rows that nobody wanted. */
+static void catch_up(struct column *c, uint32_t first)
+{
+	uint64_t values[NRP_BLOCK_BATCH];
+
+	while (c->at < first) {
+		uint32_t n = first - c->at < NRP_BLOCK_BATCH ? first - c->at : NRP_BLOCK_BATCH;
+		uint64_t sum = 0;
+
+		join_planes(c, c->at, n, 0, values);
+		for (uint32_t i = 0; i < n; i++)
+			sum += unzigzag(values[i]);
+		c->previous += sum;
+		c->at += n;
 	}
 }
 
-/*
- * Zeroes the values of NULL slots and sets the rows' NULL bits. @first is a whole number of
- * batches, so that it starts a byte.
- */
-static void apply_nulls(const struct column *c, uint32_t first, uint32_t n, uint64_t *values,
-			uint64_t *nulls)
+static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
 {
-	const uint8_t *bitmap = c->nulls + first / 8;
-	uint64_t bit = UINT64_C(1) << c->number;
+	if (c->encoding == NRP_ENC_DICT) {
+		const uint8_t *restrict index = c->planes[0] + first;
+		const uint64_t *restrict dict = c->dict;
 
-	for (uint32_t i = 0; i < n; i += 8) {
-		uint32_t byte = bitmap[i / 8];
-
-		/* Bits behind the last row mean nothing. */
-		if (n - i < 8)
-			byte &= (1u << (n - i)) - 1;
-		while (byte) {
-			uint32_t row = i + (uint32_t)__builtin_ctz(byte);
-
-			byte &= byte - 1;
-			values[row] = 0;
-			nulls[row] |= bit;
-		}
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = dict[index[i]];
+		return;
 	}
+	join_planes(c, first, n, c->encoding == NRP_ENC_FRAME ? c->base : 0, values);
+	if (c->encoding == NRP_ENC_DELTA) {
+		uint64_t v;
+
+		catch_up(c, first);
+		v = c->previous;
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = v += unzigzag(values[i]);
+		c->previous = v;
+		c->at = first + n;
+	}
+}
+
+/* One value; not for DELTA. */
+static uint64_t value_at(const struct column *c, uint32_t row)
+{
+	uint64_t v = c->encoding == NRP_ENC_FRAME ? c->base : 0;
+
+	if (c->encoding == NRP_ENC_DICT)
+		return c->dict[c->planes[0][row]];
+	for (uint32_t k = 0; k < c->nr_planes; k++)
+		v += (uint64_t)c->planes[k][row] << (8 * k);
+	return v;
+}
+
+/* Rows @first .. that are not NULL, as bits; those from @n on are not set. */
+static uint64_t valid_rows(const struct column *c, uint32_t first, uint32_t n)
+{
+	uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0), nulls = 0;
+
+	if (c->null_stream < 0)
+		return all;
+	for (uint32_t i = 0; i < n; i += 8)
+		nulls |= (uint64_t)c->nulls[(first + i) / 8] << i;
+	return all & ~nulls;
+}
+
+static void store(const struct column *c, uint8_t *row, uint64_t value)
+{
+	uint8_t *p = row + c->desc->offset;
+
+#define STORE(type)                                                                                \
+	{                                                                                          \
+		type v = (type)value;                                                              \
+		memcpy(p, &v, sizeof(v));                                                          \
+	}                                                                                          \
+	break
+	switch (c->desc->type) {
+	case NRP_T_u8:
+	case NRP_T_i8:
+		STORE(uint8_t);
+	case NRP_T_u16:
+	case NRP_T_i16:
+		STORE(uint16_t);
+	case NRP_T_u32:
+	case NRP_T_i32:
+		STORE(uint32_t);
+	case NRP_T_u64:
+	case NRP_T_i64:
+		STORE(uint64_t);
+	}
+#undef STORE
 }
 
 static void store_column(const struct column *c, uint32_t n, const uint64_t *values, uint8_t *rows,
@@ -444,29 +505,157 @@ static void store_column(const struct column *c, uint32_t n, const uint64_t *val
 #undef STORE
 }
 
-uint32_t nrp_block_read(struct nrp_block *block, void *rows)
-{
-	uint64_t values[NRP_BLOCK_BATCH], nulls[NRP_BLOCK_BATCH];
-	uint32_t first = block->next, n = block->rows - first;
-	size_t row_size = block->desc->row_size;
+/* With so few values in a batch they are fetched one by one. */
+#define FEW 12
 
-	if (n > NRP_BLOCK_BATCH)
-		n = NRP_BLOCK_BATCH;
-	for (uint32_t i = 0; i < n; i++)
-		nulls[i] = block->null_base;
+/* Where most rows are NULL: sets the few that are not, and clears what was there before. */
+static void read_few(struct column *c, uint32_t first, uint64_t valid, uint8_t *rows,
+		     size_t row_size)
+{
+	for (uint64_t left = c->written & ~valid; left; left &= left - 1)
+		store(c, rows + (size_t)__builtin_ctzll(left) * row_size, 0);
+	for (uint64_t left = valid; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+		store(c, rows + i * row_size, value_at(c, first + i));
+	}
+}
+
+static void read_many(struct column *c, uint32_t first, uint32_t n, uint64_t valid, uint8_t *rows,
+		      size_t row_size)
+{
+	uint64_t values[NRP_BLOCK_BATCH];
+
+	decode_values(c, first, n, values);
+	if (c->null_stream >= 0)
+		for (uint32_t i = 0; i < n; i++)
+			values[i] &= 0 - (valid >> i & 1);
+	store_column(c, n, values, rows, row_size);
+}
+
+static void set_nulls(struct nrp_block *block, uint32_t n, const uint64_t *valid, uint8_t *rows)
+{
+	size_t row_size = block->desc->row_size;
+	uint64_t nulls[NRP_BLOCK_BATCH], base = block->null_base;
+
+	memset(nulls, 0, n * sizeof(*nulls));
+	for (uint32_t k = 0; k < block->nr_columns; k++) {
+		const struct column *c = &block->columns[k];
+		uint64_t bit = UINT64_C(1) << c->number, odd;
+		bool mostly;
+
+		if (c->null_stream < 0)
+			continue;
+		/* Only the rows that are unlike most are visited. */
+		mostly = __builtin_popcountll(valid[k]) * 2 < (int)n;
+		odd = mostly ? valid[k]
+			     : ~valid[k] & (n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0));
+		base |= mostly ? bit : 0;
+		for (; odd; odd &= odd - 1)
+			nulls[__builtin_ctzll(odd)] |= bit;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		nulls[i] ^= base;
+		memcpy(rows + i * row_size, &nulls[i], sizeof(nulls[i]));
+	}
+}
+
+static void read_all(struct nrp_block *block, uint32_t first, uint32_t n, uint8_t *rows)
+{
+	size_t row_size = block->desc->row_size;
+	uint64_t valid[NRP_BLOCK_MAX_COLUMNS];
+
 	for (uint32_t k = 0; k < block->nr_columns; k++) {
 		struct column *c = &block->columns[k];
 
+		valid[k] = valid_rows(c, first, n);
 		/* The first batch is the largest, and the rows keep what it left in them. */
 		if (c->constant && first)
 			continue;
-		decode_values(c, first, n, values);
-		if (c->null_stream >= 0)
-			apply_nulls(c, first, n, values, nulls);
-		store_column(c, n, values, rows, row_size);
+		/* A NULL slot repeats the value before it: no difference is lost. */
+		if (c->null_stream >= 0 && (!valid[k] || (c->encoding != NRP_ENC_DELTA &&
+							  __builtin_popcountll(valid[k]) <= FEW)))
+			read_few(c, first, valid[k], rows, row_size);
+		else
+			read_many(c, first, n, valid[k], rows, row_size);
+		c->written = valid[k];
 	}
-	for (uint32_t i = 0; i < n; i++)
-		memcpy((uint8_t *)rows + i * row_size, &nulls[i], sizeof(nulls[i]));
-	block->next += n;
-	return n;
+	set_nulls(block, n, valid, rows);
+}
+
+/* ---- chosen rows -------------------------------------------------------------------- */
+
+static uint64_t choose(const struct nrp_block *block, uint32_t first, uint32_t n)
+{
+	uint64_t values[NRP_BLOCK_BATCH], chosen = 0;
+
+	for (uint32_t k = 0; k < block->nr_columns; k++) {
+		const struct column *c = &block->columns[k];
+		struct column copy = *c; /* DELTA is read again with the other columns */
+
+		if ((int32_t)c->number != block->where)
+			continue;
+		decode_values(&copy, first, n, values);
+		for (uint32_t i = 0; i < n; i++)
+			chosen |= (uint64_t)(values[i] != 0) << i;
+		return chosen & valid_rows(c, first, n);
+	}
+	return 0;
+}
+
+/* The chosen rows of a batch, one behind the other. */
+static void read_chosen(struct nrp_block *block, uint32_t first, uint32_t n, uint64_t chosen,
+			uint8_t *rows)
+{
+	size_t row_size = block->desc->row_size;
+	uint64_t values[NRP_BLOCK_BATCH], nulls[NRP_BLOCK_BATCH];
+	uint32_t count = (uint32_t)__builtin_popcountll(chosen);
+
+	for (uint32_t i = 0; i < count; i++)
+		nulls[i] = block->null_base;
+	for (uint32_t k = 0; k < block->nr_columns; k++) {
+		struct column *c = &block->columns[k];
+		uint64_t valid = valid_rows(c, first, n), left = chosen;
+
+		if (c->encoding == NRP_ENC_DELTA)
+			decode_values(c, first, n, values);
+		for (uint32_t i = 0; i < count; i++, left &= left - 1) {
+			uint32_t row = (uint32_t)__builtin_ctzll(left);
+			bool null = !(valid >> row & 1);
+			uint64_t v = c->encoding == NRP_ENC_DELTA ? values[row]
+								  : value_at(c, first + row);
+
+			store(c, rows + i * row_size, null ? 0 : v);
+			nulls[i] |= (uint64_t)null << c->number;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(rows + i * row_size, &nulls[i], sizeof(nulls[i]));
+}
+
+void nrp_block_choose(struct nrp_block *block, int column)
+{
+	block->where = column;
+}
+
+uint32_t nrp_block_read(struct nrp_block *block, void *rows)
+{
+	while (block->next < block->rows) {
+		uint32_t first = block->next, n = block->rows - first;
+		uint64_t chosen;
+
+		if (n > NRP_BLOCK_BATCH)
+			n = NRP_BLOCK_BATCH;
+		block->next += n;
+		if (block->where < 0) {
+			read_all(block, first, n, rows);
+			return n;
+		}
+		chosen = choose(block, first, n);
+		if (chosen) {
+			read_chosen(block, first, n, chosen, rows);
+			return (uint32_t)__builtin_popcountll(chosen);
+		}
+	}
+	return 0;
 }

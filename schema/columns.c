@@ -136,7 +136,7 @@ int nrp_columns_add(struct nrp_columns *columns, const void *rows, uint32_t nr_r
 	if (!columns->nulls)
 		return -ENOMEM;
 	while (nr_rows) {
-		uint32_t n = nr_rows < NRP_BLOCK_BATCH ? nr_rows : NRP_BLOCK_BATCH;
+		uint32_t n = nr_rows < NRP_COLUMNS_BATCH ? nr_rows : NRP_COLUMNS_BATCH;
 		int r = add_batch(columns, p, n);
 
 		if (r < 0)

@@ -39,6 +39,7 @@ struct nrp_cursor {
 	const struct nrp_kind *desc;
 	enum nrp_record_kind kind;
 	uint64_t columns;
+	int where; /* column that rows are chosen by, -1: all rows */
 	sqlite3_stmt *select;
 	struct entry *entries; /* in order of their start */
 	size_t nr_entries, next_entry;
@@ -272,7 +273,7 @@ static int read_batch(struct nrp_cursor *cursor, struct source *source, struct n
 					  "its times are in the wrong order", err);
 		last = time;
 	}
-	if (!source->nr_rows && last != source->time_max)
+	if (!source->nr_rows && last != source->time_max && cursor->where < 0)
 		return fail_block(cursor, source->at.block_id, -EBADMSG,
 				  "its last time is not the recorded one", err);
 	if (source->nr_rows)
@@ -333,19 +334,23 @@ static int open_next(struct nrp_cursor *cursor, struct nrp_error *err)
 
 	if (!source)
 		return nrp_fail_nomem(err);
+	nrp_block_choose(source->block, cursor->where);
 	source->at = entry->start;
 	source->time_max = entry->time_max;
 	r = load_block(cursor, entry, source, err);
 	if (r == 0)
 		r = read_batch(cursor, source, err);
-	if (r == 0 && source->at.time != entry->start.time)
+	if (r == 0 && source->at.time != entry->start.time && cursor->where < 0)
 		r = fail_block(cursor, entry->start.block_id, -EBADMSG,
 			       "its first time is not the recorded one", err);
 	if (r < 0) {
 		free_source(source);
 		return r;
 	}
-	push(cursor, source);
+	if (source->nr_rows)
+		push(cursor, source);
+	else
+		cursor->idle[cursor->nr_idle++] = source; /* none of its rows is wanted */
 	return 0;
 }
 
@@ -449,6 +454,7 @@ int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path
 	cursor->desc = nrp_kind(kind);
 	cursor->kind = kind;
 	cursor->columns = columns;
+	cursor->where = -1;
 	r = cursor->path ? 0 : nrp_fail_nomem(err);
 	if (r == 0)
 		r = nrp_db_prepare(db, path, "SELECT data, checksum, codec FROM block WHERE id = ?",
@@ -468,6 +474,17 @@ int nrp_cursor_open(struct nrp_cursor **ret, struct nrp_store *store, int64_t ca
 {
 	return nrp_cursor_open_range(ret, nrp_store_db(store), nrp_store_path(store), capture_id,
 				     kind, columns, INT64_MIN, INT64_MAX, err);
+}
+
+int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
+			  enum nrp_record_kind kind, uint64_t columns, int where,
+			  struct nrp_error *err)
+{
+	int r = nrp_cursor_open(ret, store, capture_id, kind, columns | UINT64_C(1) << where, err);
+
+	if (r == 0)
+		(*ret)->where = where;
+	return r;
 }
 
 int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_error *err)

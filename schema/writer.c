@@ -10,7 +10,7 @@
 
 struct buffer {
 	struct nrp_columns columns;
-	uint8_t *batch; /* rows that came last, NRP_BLOCK_BATCH at most */
+	uint8_t *batch; /* rows that came last, NRP_COLUMNS_BATCH at most */
 	uint32_t nr_batch;
 	bool sorted;
 	uint64_t last_time;
@@ -215,11 +215,11 @@ static int end_batch(struct nrp_writer *writer, enum nrp_record_kind kind, struc
 static int start_buffer(struct buffer *buffer, const struct nrp_kind *desc)
 {
 	buffer->columns.desc = desc;
-	buffer->batch = malloc(NRP_BLOCK_BATCH * desc->row_size);
+	buffer->batch = malloc(NRP_COLUMNS_BATCH * desc->row_size);
 	return buffer->batch ? 0 : -ENOMEM;
 }
 
-_Static_assert(NRP_BLOCK_ROWS % NRP_BLOCK_BATCH == 0, "a block is a whole number of batches");
+_Static_assert(NRP_BLOCK_ROWS % NRP_COLUMNS_BATCH == 0, "a block is a whole number of batches");
 
 int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
 		      struct nrp_error *err)
@@ -247,7 +247,7 @@ int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, cons
 		buffer->sorted = false;
 	buffer->last_time = time;
 	memcpy(buffer->batch + (size_t)buffer->nr_batch * desc->row_size, row, desc->row_size);
-	if (++buffer->nr_batch == NRP_BLOCK_BATCH)
+	if (++buffer->nr_batch == NRP_COLUMNS_BATCH)
 		return end_batch(writer, kind, err);
 	return 0;
 }

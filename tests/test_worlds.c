@@ -324,7 +324,7 @@ static void test_local_huge_page(void **state)
 					      fault(1100, 1, 0, DENIED) };
 		struct nrp_host_facts facts = host();
 		uint64_t after = 0;
-		struct nrp_worlds *w;
+			struct nrp_worlds *w;
 
 		facts.has_thp_function = cases[i].thp_function;
 		w = new_world(&facts, &after, NRP_UNKNOWN_SUCCEEDS);
@@ -412,6 +412,7 @@ static void test_overtaken_fault_of_a_moved_page(void **state)
  */
 static void test_residency(void **state)
 {
+	struct nrp_remote record, world;
 	const uint64_t s = UINT64_C(1000000000);
 	const struct nrp_hint_fault f[] = { fault(1 * s, 1, 0, MOVED),
 					    fault(3 * s, 1, 1, NO_ATTEMPT) };
@@ -423,11 +424,12 @@ static void test_residency(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(feed(w, &f[i], false), 0);
 	nrp_worlds_finish(w, 4 * s);
-	assert_true(nrp_worlds_totals(w)->observed_remote_previous == 0);
-	assert_true(nrp_worlds_result(w, 0)->remote_seconds_previous > 2.999);
-	assert_true(nrp_worlds_result(w, 0)->remote_seconds_previous < 3.001);
-	assert_true(nrp_worlds_result(w, 0)->remote_seconds_next > 1.999);
-	assert_true(nrp_worlds_result(w, 0)->remote_seconds_next < 2.001);
+	assert_int_equal(nrp_locality_remote(nrp_worlds_locality(w), -1, &record), 0);
+	assert_int_equal(nrp_locality_remote(nrp_worlds_locality(w), 0, &world), 0);
+	assert_true(record.residency.value == 0);
+	assert_float_equal(world.residency.value, 3, 0.001);
+	assert_float_equal(world.residency.lower, 2, 0.001);
+	assert_float_equal(world.residency.upper, 3, 0.001);
 	assert_true(nrp_worlds_result(w, 0)->tainted_seconds > 2.999);
 	assert_true(nrp_worlds_totals(w)->page_seconds > 2.999);
 	nrp_worlds_free(w);

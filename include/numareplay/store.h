@@ -151,6 +151,10 @@ struct nrp_cursor;
  */
 int nrp_cursor_open(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
 		    enum nrp_record_kind kind, uint64_t columns, struct nrp_error *err);
+/* The same, but only rows whose column @where (NRP_COL()) is neither 0 nor NULL. */
+int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
+			  enum nrp_record_kind kind, uint64_t columns, int where,
+			  struct nrp_error *err);
 /* 1: *ret_row is the next row, valid until the next call; 0: end; < 0: error. */
 int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_error *err);
 struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor);

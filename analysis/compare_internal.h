@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files that build a comparison share: quantities and the list of metrics. */
+#ifndef NRP_COMPARE_INTERNAL_H
+#define NRP_COMPARE_INTERNAL_H
+
+#include "analysis/compare.h"
+
+static inline struct nrp_quantity nrp_exact(double value, int tier)
+{
+	return (struct nrp_quantity){ .value = value,
+				      .lower = value,
+				      .upper = value,
+				      .has_value = true,
+				      .has_lower = true,
+				      .has_upper = true,
+				      .class = NRP_CLASS_EXACT,
+				      .tier = tier };
+}
+
+static inline struct nrp_quantity nrp_bounded(double value, double lower, double upper, int tier)
+{
+	if (value < lower)
+		lower = value;
+	if (value > upper)
+		upper = value;
+	return (struct nrp_quantity){ .value = value,
+				      .lower = lower,
+				      .upper = upper,
+				      .has_value = true,
+				      .has_lower = true,
+				      .has_upper = true,
+				      .class = NRP_CLASS_BOUNDED,
+				      .tier = tier };
+}
+
+static inline struct nrp_quantity nrp_at_least(double lower, int tier)
+{
+	return (struct nrp_quantity){
+		.lower = lower, .has_lower = true, .class = NRP_CLASS_BOUNDED, .tier = tier
+	};
+}
+
+static inline struct nrp_quantity nrp_not_observable(int tier)
+{
+	return (struct nrp_quantity){ .class = NRP_CLASS_NOT_OBSERVABLE, .tier = tier };
+}
+
+enum nrp_metric_id {
+	HINT_FAULTS,
+	HINT_FAULTS_REMOTE,
+	PTE_UPDATES,
+	HINT_FAULT_PAGES,
+	MIGRATION_ATTEMPTS,
+	MIGRATIONS_ADMITTED,
+	MIGRATIONS_DENIED,
+	MIGRATION_ATTEMPT_PAGES,
+	MIGRATED_PAGES,
+	REMOTE_ACCESSES,
+	REMOTE_RESIDENCY,
+	SCAN_PASSES,
+	SCAN_RANGES,
+	SCANS_LOCK_SKIPPED,
+	STARVED_VMAS,
+	CPU_COST,
+	PAGE_MIGRATION_WAITS,
+	PAGE_MIGRATION_WAIT_NS,
+	LOCK_WAIT_FAULTS_NS,
+	LOCK_WAIT_FAULTS_OVER,
+	LOCK_WAIT_READERS_NS,
+	LOCK_WAIT_READERS_OVER,
+	LOCK_WAIT_WRITERS_NS,
+	LOCK_WAIT_WRITERS_OVER,
+	LOCK_WAIT_MUNMAP_NS,
+	LOCK_WAIT_MUNMAP_OVER,
+	HUGETLB_ISOLATED,
+	HUGETLB_MIGRATED,
+	SMAPS_PRIVATE,
+	SMAPS_SHARED,
+	NRP_NR_METRICS
+};
+
+struct nrp_builder {
+	const struct nrp_replay *r;
+	struct nrp_quantity q[2][NRP_NR_METRICS];
+	/* Differences that are narrower than those of the two lanes' intervals. */
+	struct nrp_quantity avoided[NRP_NR_METRICS];
+	bool paired[NRP_NR_METRICS];
+};
+
+/* All metrics of lane @i (analysis/compare_lanes.c). */
+void nrp_build_lane(struct nrp_builder *b, int i);
+/* Differences of a lane with the record, world by world. */
+void nrp_build_pairs(struct nrp_builder *b);
+
+#endif

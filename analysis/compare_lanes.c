@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The numbers of one lane: one that ran on the host, one that did not, or balancing off. */
+#include "analysis/compare_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* At least @value, and up to @open more. */
+static struct nrp_quantity counted(uint64_t value, uint64_t open, int tier)
+{
+	return open ? nrp_bounded((double)value, (double)value, (double)(value + open), tier)
+		    : nrp_exact((double)value, tier);
+}
+
+static double min2(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double max2(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- locality ----------------------------------------------------------------------- */
+
+/* The central world's, between the extremes of all worlds. @accesses: else residency. */
+static struct nrp_quantity spread_time(const struct nrp_remote *worlds, int n, bool accesses)
+{
+	const struct nrp_page_time *t = accesses ? &worlds[0].accesses : &worlds[0].residency;
+	double low = t->lower, high = t->upper;
+
+	for (int k = 1; k < n; k++) {
+		const struct nrp_page_time *u =
+			accesses ? &worlds[k].accesses : &worlds[k].residency;
+
+		low = min2(low, u->lower);
+		high = max2(high, u->upper);
+	}
+	return nrp_bounded(t->value, low, high, 3);
+}
+
+/* Page-seconds; whose users are not seen one by one, modelled. */
+static struct nrp_quantity residency(const struct nrp_remote *worlds, int n)
+{
+	struct nrp_quantity q = spread_time(worlds, n, false);
+
+	for (int k = 0; k < n; k++)
+		if (worlds[k].shared > 0)
+			q.class = NRP_CLASS_MODELLED;
+	return q;
+}
+
+/*
+ * Touch rates are estimates with sampling error, and a rate of an unwatched node is borrowed: the
+ * number is modelled. Where some remote page-time has no rate at all there is no upper bound, and
+ * where more than half has none there is no number.
+ */
+static struct nrp_quantity touches(const struct nrp_remote *worlds, int n)
+{
+	struct nrp_quantity q = spread_time(worlds, n, true);
+
+	q.class = NRP_CLASS_MODELLED;
+	for (int k = 0; k < n; k++) {
+		if (worlds[k].uncovered > worlds[k].covered + worlds[k].borrowed)
+			return nrp_not_observable(3);
+		if (worlds[k].uncovered > 0)
+			q.has_upper = false;
+	}
+	return q;
+}
+
+/* ---- the lane that ran on the host -------------------------------------------------- */
+
+static void observed_lane(struct nrp_builder *b, int i)
+{
+	const struct nrp_replay_observed *o = &b->r->observed;
+	const struct nrp_scan_count *scans = &b->r->scans.recorded;
+	const struct nrp_replay_lane *lane = &b->r->lane[i];
+	struct nrp_quantity *q = b->q[i];
+	double unknown = (double)b->r->attempts.unknown;
+	bool certain = !b->r->attempts.unknown || lane->e0.params.variant == NRP_RATELIMIT_NONE;
+	double refused = certain ? (double)o->refused : (double)lane->e0.denied;
+	double attempts = (double)o->attempts;
+
+	q[HINT_FAULTS] = nrp_exact((double)o->hint_faults, 3);
+	q[HINT_FAULTS_REMOTE] = counted(o->remote_faults, o->unplaced_faults, 3);
+	q[HINT_FAULT_PAGES] = nrp_exact((double)o->hint_fault_pages, 3);
+	if (scans->passes) {
+		q[PTE_UPDATES] = nrp_exact((double)scans->armed_pages, 3);
+		q[SCAN_PASSES] = nrp_exact((double)scans->passes, 3);
+		q[SCAN_RANGES] = nrp_exact((double)scans->ranges, 3);
+	}
+	q[MIGRATION_ATTEMPTS] = nrp_exact(attempts, 3);
+	q[MIGRATION_ATTEMPT_PAGES] = nrp_exact((double)o->attempt_pages, 3);
+	if (certain) {
+		q[MIGRATIONS_DENIED] = nrp_exact(refused, 3);
+		q[MIGRATIONS_ADMITTED] = nrp_exact(attempts - refused, 3);
+		if (nrp_comparison_unexplained(b->r)) {
+			/* Any of the failures may have been a refusal. */
+			q[MIGRATIONS_DENIED].upper += unknown;
+			q[MIGRATIONS_DENIED].class = NRP_CLASS_BOUNDED;
+			q[MIGRATIONS_ADMITTED].lower -= unknown;
+			q[MIGRATIONS_ADMITTED].class = NRP_CLASS_BOUNDED;
+		}
+	} else {
+		double low = (double)lane->e0.admitted_min, high = (double)lane->e0.admitted_max;
+
+		q[MIGRATIONS_ADMITTED] = nrp_bounded(attempts - refused, low, high, 3);
+		q[MIGRATIONS_DENIED] = nrp_bounded(refused, attempts - high, attempts - low, 3);
+	}
+	q[MIGRATED_PAGES] = counted(o->moved_pages, o->open_pages, 3);
+	q[REMOTE_RESIDENCY] = residency(&b->r->remote, 1);
+	q[REMOTE_ACCESSES] = touches(&b->r->remote, 1);
+	if (o->has_migration_waits) {
+		q[PAGE_MIGRATION_WAITS] = nrp_exact((double)o->migration_waits, 3);
+		q[PAGE_MIGRATION_WAIT_NS] = nrp_exact((double)o->migration_wait_ns, 3);
+	}
+}
+
+/* ---- a lane that did not ------------------------------------------------------------ */
+
+/* The central world's count, between the extremes of all worlds. @offset: of a uint64_t. */
+static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t offset)
+{
+	double value = 0, low = INFINITY, high = 0;
+
+	for (int k = 0; k < lane->nr_worlds; k++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&lane->world[k] + offset, sizeof(n));
+		if (k == NRP_WORLD_CENTRAL)
+			value = (double)n;
+		low = min2(low, (double)n);
+		high = max2(high, (double)n);
+	}
+	return nrp_bounded(value, low, high, 3);
+}
+
+#define SPREAD(lane, field) spread(lane, offsetof(struct nrp_world_result, field))
+
+/*
+ * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
+ * per shortest period, and not more rarely than once per longest.
+ */
+static struct nrp_quantity scaled(double value, double least, const struct nrp_scan_bounds *s)
+{
+	if (!s->recorded.passes)
+		return nrp_at_least(0, 3);
+	return nrp_bounded(value, least,
+			   ceil(value * (double)s->passes_most / (double)s->recorded.passes), 3);
+}
+
+static void other_lane(struct nrp_builder *b, int i)
+{
+	const struct nrp_scan_bounds *scans = &b->r->scans;
+	const struct nrp_replay_lane *lane = &b->r->lane[i];
+	const struct nrp_world_result *w = lane->world;
+	double extra = (double)w[NRP_WORLD_CENTRAL].extra_faults_max;
+	struct nrp_quantity *q = b->q[i];
+
+	q[HINT_FAULTS] = scaled((double)w[NRP_WORLD_CENTRAL].hint_faults,
+				SPREAD(lane, hint_faults).lower, scans);
+	q[HINT_FAULTS].upper += extra;
+	/* None of the faults need be remote; with more passes, all of them may be. */
+	q[HINT_FAULTS_REMOTE] = SPREAD(lane, remote_faults);
+	q[HINT_FAULTS_REMOTE].lower = 0;
+	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
+	q[HINT_FAULTS_REMOTE].has_upper = q[HINT_FAULTS].has_upper;
+	q[HINT_FAULT_PAGES] = scaled((double)w[NRP_WORLD_CENTRAL].hint_fault_pages,
+				     SPREAD(lane, hint_fault_pages).lower, scans);
+	q[HINT_FAULT_PAGES].upper += extra;
+	if (scans->recorded.passes) {
+		q[PTE_UPDATES] = scaled((double)scans->recorded.armed_pages,
+					(double)scans->least.armed_pages, scans);
+		q[PTE_UPDATES].upper += extra;
+		q[SCAN_PASSES] =
+			scaled((double)scans->recorded.passes, (double)scans->least.passes, scans);
+		q[SCAN_RANGES] =
+			scaled((double)scans->recorded.ranges, (double)scans->least.ranges, scans);
+	}
+	/* A refused page tries again at each of its faults: no upper bound for attempts. */
+	q[MIGRATION_ATTEMPTS] = SPREAD(lane, attempts);
+	q[MIGRATION_ATTEMPTS].has_upper = false;
+	q[MIGRATION_ATTEMPT_PAGES] = SPREAD(lane, attempt_pages);
+	q[MIGRATION_ATTEMPT_PAGES].has_upper = false;
+	q[MIGRATIONS_ADMITTED] = SPREAD(lane, admitted);
+	q[MIGRATIONS_DENIED] = SPREAD(lane, denied);
+	q[MIGRATIONS_DENIED].has_upper = false;
+	if (lane->e0.params.variant == NRP_RATELIMIT_NONE)
+		q[MIGRATIONS_DENIED] = nrp_exact(0, 3);
+	q[MIGRATED_PAGES] = SPREAD(lane, moved_pages);
+	if (b->r->differs[NRP_FAMILY_MIGRATE_FILTER] && !lane->off) {
+		/* Another filter offers moves of its own, also at faults that are missing here. */
+		q[MIGRATED_PAGES].upper += extra;
+		q[MIGRATIONS_ADMITTED].upper += extra;
+	}
+	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);
+	q[REMOTE_ACCESSES] = touches(lane->remote, lane->nr_worlds);
+	if (b->r->observed.has_migration_waits) {
+		q[PAGE_MIGRATION_WAITS] = nrp_at_least(0, 3);
+		q[PAGE_MIGRATION_WAIT_NS] = nrp_at_least(0, 3);
+	}
+}
+
+/* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
+static void off_lane(struct nrp_builder *b, int i)
+{
+	static const enum nrp_metric_id zero[] = { HINT_FAULTS,
+						   HINT_FAULTS_REMOTE,
+						   HINT_FAULT_PAGES,
+						   PTE_UPDATES,
+						   SCAN_PASSES,
+						   SCAN_RANGES,
+						   MIGRATION_ATTEMPTS,
+						   MIGRATION_ATTEMPT_PAGES,
+						   MIGRATIONS_ADMITTED,
+						   MIGRATIONS_DENIED,
+						   MIGRATED_PAGES,
+						   PAGE_MIGRATION_WAITS,
+						   PAGE_MIGRATION_WAIT_NS,
+						   CPU_COST };
+
+	other_lane(b, i);
+	for (size_t k = 0; k < sizeof(zero) / sizeof(zero[0]); k++)
+		b->q[i][zero[k]] = nrp_exact(0, 3);
+	b->q[i][REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
+}
+
+/* Lost events may hold more of everything, and moves that change where pages were. */
+static void open_upwards(struct nrp_quantity *q, bool limits)
+{
+	q[REMOTE_RESIDENCY].lower = 0;
+	for (int m = 0; m < NRP_NR_METRICS; m++) {
+		/* Without a limiter nothing is refused, seen or not. */
+		if (m == MIGRATIONS_DENIED && !limits)
+			continue;
+		if (q[m].class == NRP_CLASS_EXACT)
+			q[m].class = NRP_CLASS_BOUNDED;
+		q[m].has_upper = false;
+	}
+}
+
+void nrp_build_lane(struct nrp_builder *b, int i)
+{
+	const struct nrp_replay_lane *lane = &b->r->lane[i];
+
+	for (int m = 0; m < NRP_NR_METRICS; m++)
+		b->q[i][m] = nrp_not_observable(3);
+	if (lane->off)
+		off_lane(b, i);
+	else if (lane->observed)
+		observed_lane(b, i);
+	else
+		other_lane(b, i);
+	if (b->r->lossy && !lane->off)
+		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);
+}
+
+/* ---- world against record ----------------------------------------------------------- */
+
+static struct nrp_quantity negative(const struct nrp_quantity *q)
+{
+	struct nrp_quantity n = *q;
+
+	n.value = -q->value;
+	n.lower = -q->upper;
+	n.has_lower = q->has_upper;
+	n.upper = -q->lower;
+	n.has_upper = q->has_lower;
+	return n;
+}
+
+void nrp_build_pairs(struct nrp_builder *b)
+{
+	const struct nrp_replay *r = b->r;
+	int other = r->lane[0].observed ? 1 : 0;
+	const struct nrp_replay_lane *lane = &r->lane[other];
+
+	if (lane->observed || !r->lane[!other].observed || r->lossy)
+		return;
+	b->avoided[REMOTE_RESIDENCY] = residency(lane->avoided, lane->nr_worlds);
+	if (lane->off)
+		b->avoided[REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
+	b->avoided[REMOTE_ACCESSES] = touches(lane->avoided, lane->nr_worlds);
+	b->paired[REMOTE_RESIDENCY] = true;
+	b->paired[REMOTE_ACCESSES] = b->q[0][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE &&
+				     b->q[1][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE;
+	for (int m = 0; other == 0 && m < NRP_NR_METRICS; m++)
+		if (b->paired[m])
+			b->avoided[m] = negative(&b->avoided[m]);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Times the lanes of a replay over one capture in a database, N times each (default 5), and prints
+ * medians: decoding alone, the limiter lane (every attempt judged where its page was), and the
+ * whole migration side (filter, limiter, places of pages, locality). Usage: bench_lanes HOST.db [N]
+ */
+#include "replay/replay.h"
+#include "replay/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct bench {
+	struct nrp_store *store;
+	struct nrp_capture capture;
+	struct nrp_verify verify;
+	struct nrp_lane_spec old_lane, new_lane;
+};
+
+static int decode(struct bench *b, struct nrp_error *err)
+{
+	enum nrp_replay_stream_kind kind;
+	struct nrp_replay_stream *s;
+	const void *row;
+	int r = nrp_replay_stream_open(&s, b->store, b->capture.id, false, err);
+
+	if (r < 0)
+		return r;
+	while ((r = nrp_replay_stream_next(s, &kind, &row, err)) > 0)
+		;
+	nrp_replay_stream_close(s);
+	return r;
+}
+
+static int limiter(struct bench *b, struct nrp_error *err)
+{
+	struct nrp_ratelimit_params params = { .variant = NRP_RATELIMIT_SPIN,
+					       .quota = 256,
+					       .interval = 25 };
+	struct nrp_attempts attempts = { 0 };
+	struct nrp_ratelimit_lane lane = { 0 };
+	int r = nrp_attempts_load(&attempts, b->store, &b->capture, err);
+
+	if (r == 0)
+		r = nrp_ratelimit_lane_run(&lane, &attempts, &params, false, err);
+	nrp_ratelimit_lane_clear(&lane);
+	nrp_attempts_clear(&attempts);
+	return r;
+}
+
+static int whole(struct bench *b, struct nrp_error *err)
+{
+	struct nrp_replay replay = { 0 };
+	int r = nrp_replay_run(&replay, b->store, &b->capture, &b->verify, &b->old_lane,
+			       &b->new_lane, err);
+
+	if (r == 0)
+		nrp_replay_clear(&replay);
+	return r;
+}
+
+static int measure(const char *name, int (*run)(struct bench *, struct nrp_error *),
+		   struct bench *b, int times, struct nrp_error *err)
+{
+	double *seconds = calloc((size_t)times, sizeof(*seconds));
+	int r = seconds ? 0 : nrp_fail_nomem(err);
+
+	for (int i = 0; r == 0 && i < times; i++) {
+		double start = now();
+
+		r = run(b, err);
+		seconds[i] = now() - start;
+	}
+	if (r == 0) {
+		qsort(seconds, (size_t)times, sizeof(*seconds), compare);
+		printf("%-28s %8.3f s %8.2f M hint faults/s\n", name, seconds[times / 2],
+		       (double)b->verify.hint_faults / seconds[times / 2] * 1e-6);
+	}
+	free(seconds);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const lanes[] = { "migrate.ratelimit=spin", "migrate.filter=4.19",
+					     "off" };
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct bench b = { 0 };
+	int times = argc > 2 ? atoi(argv[2]) : 5, r;
+
+	if (argc < 2 || times < 1) {
+		fprintf(stderr, "usage: bench_lanes HOST.db [N]\n");
+		return 2;
+	}
+	r = nrp_store_open(&b.store, argv[1], NRP_STORE_READ, &err);
+	if (r == 0)
+		r = nrp_store_load_capture(b.store, NULL, &b.capture, &err);
+	if (r == 0)
+		r = nrp_verify_run(&b.verify, b.store, &b.capture, &err);
+	if (r == 0)
+		r = nrp_lane_parse(&b.old_lane, "host", &err);
+	if (r == 0)
+		r = measure("decode and merge", decode, &b, times, &err);
+	if (r == 0)
+		r = measure("limiter lane", limiter, &b, times, &err);
+	for (size_t i = 0; r == 0 && i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+		r = nrp_lane_parse(&b.new_lane, lanes[i], &err);
+		if (r == 0 && i == 0)
+			r = nrp_lane_set(&b.old_lane, &b.new_lane, "new:quota=256", &err);
+		if (r == 0)
+			r = measure(lanes[i], whole, &b, times, &err);
+	}
+	if (r < 0)
+		fprintf(stderr, "bench_lanes: %s: %s\n", argv[1], err.what);
+	nrp_capture_clear(&b.capture);
+	nrp_store_close(b.store);
+	return r < 0;
+}
