@@ -122,17 +122,29 @@ static void check(struct nrp_worlds *w, const struct expected *e)
 	assert_int_equal(tainted, e->tainted);
 }
 
+/* The vectors hold for a base page, a folio and a huge page; only the number of pages differs. */
 static void run(const struct nrp_hint_fault *faults, size_t n, uint64_t after,
 		const struct expected *e)
 {
-	struct nrp_host_facts facts = host();
-	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+	static const uint32_t sizes[] = { 1, 16, 512 };
 
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(feed(w, &faults[i], faults[i].attempt && !faults[i].moved), 0);
-	nrp_worlds_finish(w, 3200);
-	check(w, e);
-	nrp_worlds_free(w);
+	for (size_t k = 0; k < 3; k++) {
+		struct nrp_host_facts facts = host();
+		struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_EXPECTED);
+
+		for (size_t i = 0; i < n; i++) {
+			struct nrp_hint_fault f = faults[i];
+
+			f.pages = sizes[k];
+			assert_int_equal(feed(w, &f, f.attempt && !f.moved), 0);
+		}
+		assert_int_equal(nrp_worlds_finish(w, 3200), 0);
+		check(w, e);
+		assert_int_equal(nrp_worlds_result(w, 0)->moved_pages, e->moves * sizes[k]);
+		assert_int_equal(nrp_worlds_totals(w)->observed_moved_pages,
+				 e->moves_observed * sizes[k]);
+		nrp_worlds_free(w);
+	}
 }
 
 #define NEVER UINT64_MAX
@@ -324,7 +336,7 @@ static void test_local_huge_page(void **state)
 					      fault(1100, 1, 0, DENIED) };
 		struct nrp_host_facts facts = host();
 		uint64_t after = 0;
-			struct nrp_worlds *w;
+		struct nrp_worlds *w;
 
 		facts.has_thp_function = cases[i].thp_function;
 		w = new_world(&facts, &after, NRP_UNKNOWN_SUCCEEDS);
