@@ -143,7 +143,7 @@ static int calibrate(struct import *im)
 
 	if (r < 0)
 		return r;
-	r = nrp_tracefile_rewind(im->file, im->err);
+	nrp_tracefile_rewind(im->file);
 	while (r == 0 && !nrp_calibration_settled(cal)) {
 		r = nrp_tracefile_next(im->file, &raw, im->err);
 		if (r <= 0)
@@ -200,8 +200,9 @@ static int read_events(struct import *im, struct nrp_joiner *joiner)
 {
 	struct nrp_raw_event raw;
 	uint64_t n = 0;
-	int r = nrp_tracefile_rewind(im->file, im->err);
+	int r = 0;
 
+	nrp_tracefile_rewind(im->file);
 	while (r == 0) {
 		r = nrp_tracefile_next(im->file, &raw, im->err);
 		if (r <= 0)
