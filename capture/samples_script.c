@@ -46,6 +46,15 @@ static size_t split(const char *from, const char *end, struct nrp_piece *tokens,
 
 /* ---- data source -------------------------------------------------------------------- */
 
+/* L0 .. L4 */
+static bool has_cache_level(struct nrp_piece part)
+{
+	for (size_t i = 0; i + 1 < part.size; i++)
+		if (part.at[i] == 'L' && part.at[i + 1] >= '0' && part.at[i + 1] <= '4')
+			return true;
+	return false;
+}
+
 /* One of the levels that " or " joins; @remote: the whole text begins with "Remote". */
 static uint8_t level_part(struct nrp_piece part, bool remote, bool same_node)
 {
@@ -57,8 +66,7 @@ static uint8_t level_part(struct nrp_piece part, bool remote, bool same_node)
 		return far ? NRP_LEVEL_REMOTE : NRP_LEVEL_UNKNOWN;
 	if (contains(part, "RAM"))
 		return far ? NRP_LEVEL_REMOTE : NRP_LEVEL_LOCAL;
-	if (contains(part, "Cache") || contains(part, " cache") || contains(part, "L1") ||
-	    contains(part, "L2") || contains(part, "L3") || contains(part, "L4"))
+	if (contains(part, "Cache") || contains(part, " cache") || has_cache_level(part))
 		return far ? NRP_LEVEL_REMOTE_CACHE : NRP_LEVEL_CACHE;
 	return NRP_LEVEL_UNKNOWN;
 }
@@ -90,7 +98,9 @@ static uint8_t parse_op(struct nrp_piece text)
 		return NRP_OP_LOAD;
 	if (contains(text, "STORE"))
 		return NRP_OP_STORE;
-	return contains(text, "N/A") ? NRP_OP_UNKNOWN : NRP_OP_OTHER;
+	if (contains(text, "PFETCH") || contains(text, "EXEC"))
+		return NRP_OP_OTHER;
+	return NRP_OP_UNKNOWN; /* "N/A", "No" */
 }
 
 /* Text behind "|KEY " up to the next bar. */

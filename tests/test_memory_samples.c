@@ -180,6 +180,8 @@ static void test_levels(void **state)
 		{ "Remote core, same node Any cache hit", NRP_LEVEL_CACHE },
 		{ "Remote node, same socket Any cache hit", NRP_LEVEL_REMOTE_CACHE },
 		{ "L1 hit", NRP_LEVEL_CACHE },
+		{ "L2 MHB hit", NRP_LEVEL_CACHE },
+		{ "Remote L3 hit", NRP_LEVEL_REMOTE_CACHE },
 		{ "L3 or L3 hit", NRP_LEVEL_CACHE },
 		{ "Any cache hit", NRP_LEVEL_CACHE },
 		{ "L3 or Remote Cache (1 hop) hit", NRP_LEVEL_UNKNOWN },
@@ -203,6 +205,14 @@ static void test_levels(void **state)
 		if (only(line).level != levels[i].level)
 			fail_msg("%s", levels[i].text);
 	}
+	assert_int_equal(
+		only("x 1 [000] 105.000000: 1 ev: 1000 2 |OP LOAD SIMD|LVL L1 hit|SNP N\n").op,
+		NRP_OP_LOAD);
+	assert_int_equal(
+		only("x 1 [000] 105.000000: 1 ev: 1000 2 |OP PFETCH|LVL L1 hit|SNP N\n").op,
+		NRP_OP_OTHER);
+	assert_int_equal(only("x 1 [000] 105.000000: 1 ev: 1000 2 |OP No|LVL L1 hit|SNP N\n").op,
+			 NRP_OP_UNKNOWN);
 	/* A version of perf lost what stands before the level. */
 	assert_int_equal(only("ls 14753 [011]  105.072400: 1 memory: 88000182 Local RAM hit|SNP "
 			      "N/A|TLB Walker hit|LCK No ffffa7c2 [unknown] ([k])\n")
