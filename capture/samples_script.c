@@ -250,7 +250,7 @@ static struct nrp_piece parse_middle(const char *from, const char *bar, const ch
 	if (i - first >= 2 && nrp_parse_number(token[first], 16, &value) && value)
 		NRP_SET(s, memory_sample, addr, value);
 	if (!bar || i == n)
-		return (struct nrp_piece){ NULL, 0 };
+		return (struct nrp_piece){ from, 0 };
 	return (struct nrp_piece){ token[i].at, (size_t)(bar - token[i].at) };
 }
 
