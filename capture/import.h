@@ -13,7 +13,7 @@ struct nrp_import_options {
 	const char *facts;     /* NULL: X.facts beside X.dat, if it exists */
 	const char *vmstat[2]; /* before, after; NULL: X.vmstat0/1, if both exist */
 	struct nrp_samples_options samples; /* path NULL: X.samples, if it exists */
-	bool force;            /* replace a capture with the same bytes or name */
+	bool force;                         /* replace a capture with the same bytes or name */
 	/* Called now and then with the number of events read; NULL: silent. */
 	void (*progress)(void *context, uint64_t events);
 	void *context;
@@ -21,8 +21,8 @@ struct nrp_import_options {
 
 /*
  * Imports inside the caller's transaction; on failure the caller rolls back. Fills @ret (owned by
- * the caller: nrp_capture_clear()), @ret_stats and, unless NULL, @ret_samples. NRP_INPUT: unreadable or damaged; NRP_USAGE:
- * imported already (without force).
+ * the caller: nrp_capture_clear()), @ret_stats and, unless NULL, @ret_samples. NRP_INPUT:
+ * unreadable or damaged; NRP_USAGE: imported already (without force).
  */
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
 		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,
