@@ -62,8 +62,6 @@ struct facts_reader {
 
 static int setting(struct facts_reader *r, const char *name, const char *value)
 {
-	if (!r->store)
-		return 0;
 	return nrp_store_put_setting(r->store, r->capture_id, name, value, r->err);
 }
 

@@ -7,7 +7,7 @@
 
 /*
  * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections
- * and keys are kept as settings. Fills @facts and, if @store is given, table host_setting.
+ * and keys are kept as settings. Fills @facts and table host_setting.
  */
 int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
 		   int64_t capture_id, struct nrp_error *err);

@@ -135,6 +135,26 @@ static int read_counters(struct import *im)
 	return r;
 }
 
+static int read_samples(struct import *im, struct nrp_samples_stats *ret)
+{
+	struct nrp_samples_options options = im->opt->samples;
+	struct nrp_samples_stats stats = { 0 };
+	char *path = NULL;
+	int r = side_path(im, options.path, ".samples", &path);
+
+	options.path = path;
+	if (r == 0 && !path && (options.events || options.has_start))
+		r = nrp_fail(im->err, NRP_USAGE, -ENOENT, im->opt->path, -1,
+			     "name the text of perf stat with --samples FILE",
+			     "has no memory samples beside it");
+	if (r == 0 && path)
+		r = nrp_samples_read(&options, im->store, im->cap, &stats, im->err);
+	free(path);
+	if (r == 0 && ret)
+		*ret = stats;
+	return r;
+}
+
 static int calibrate(struct import *im)
 {
 	struct nrp_calibration *cal;
@@ -143,7 +163,7 @@ static int calibrate(struct import *im)
 
 	if (r < 0)
 		return r;
-	r = nrp_tracefile_rewind(im->file, im->err);
+	nrp_tracefile_rewind(im->file);
 	while (r == 0 && !nrp_calibration_settled(cal)) {
 		r = nrp_tracefile_next(im->file, &raw, im->err);
 		if (r <= 0)
@@ -200,8 +220,9 @@ static int read_events(struct import *im, struct nrp_joiner *joiner)
 {
 	struct nrp_raw_event raw;
 	uint64_t n = 0;
-	int r = nrp_tracefile_rewind(im->file, im->err);
+	int r = 0;
 
+	nrp_tracefile_rewind(im->file);
 	while (r == 0) {
 		r = nrp_tracefile_next(im->file, &raw, im->err);
 		if (r <= 0)
@@ -250,7 +271,7 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
 		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,
-		     struct nrp_error *err)
+		     struct nrp_samples_stats *ret_samples, struct nrp_error *err)
 {
 	struct import im = { .opt = options, .store = store, .cap = ret, .err = err };
 	int r;
@@ -279,6 +300,8 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 		r = calibrate(&im);
 	if (r == 0)
 		r = join(&im, ret_stats);
+	if (r == 0)
+		r = read_samples(&im, ret_samples);
 	if (r == 0)
 		r = nrp_store_update_capture(store, ret, err);
 	free(im.cat);

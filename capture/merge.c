@@ -73,17 +73,15 @@ static int advance(struct nrp_tracefile *file, struct nrp_error *err)
 	return 0;
 }
 
-int nrp_tracefile_rewind(struct nrp_tracefile *file, struct nrp_error *err)
+void nrp_tracefile_rewind(struct nrp_tracefile *file)
 {
 	size_t i;
 
-	(void)err; /* damage shows when events are read */
 	for (i = 0; i < file->nr_streams; i++)
 		nrp_stream_rewind(&file->streams[i]);
 	file->nr_heap = 0;
 	file->nr_primed = 0;
 	file->top_consumed = false;
-	return 0;
 }
 
 int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret, struct nrp_error *err)

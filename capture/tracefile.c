@@ -151,12 +151,11 @@ int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_
 		if (!file->heap)
 			rc = nrp_fail_nomem(err);
 	}
-	if (!rc)
-		rc = nrp_tracefile_rewind(file, err);
 	if (rc) {
 		nrp_tracefile_close(file);
 		return rc;
 	}
+	nrp_tracefile_rewind(file);
 	*ret = file;
 	return 0;
 }

@@ -69,8 +69,8 @@ const struct nrp_event_format *nrp_tracefile_format(const struct nrp_tracefile *
 size_t nrp_tracefile_nr_cpu_stats(const struct nrp_tracefile *file);
 const struct nrp_cpu_stat *nrp_tracefile_cpu_stat(const struct nrp_tracefile *file, size_t i);
 
-/* (Re)starts reading at the first event of every CPU. */
-int nrp_tracefile_rewind(struct nrp_tracefile *file, struct nrp_error *err);
+/* (Re)starts reading at the first event of every CPU. Damage shows when events are read. */
+void nrp_tracefile_rewind(struct nrp_tracefile *file);
 /*
  * Next event in time order over all CPUs (ties: lower CPU first, then the top instance first): 1,
  * 0 at the end, < 0 on damage: NRP_INPUT with the file offset of the bad page or chunk. The

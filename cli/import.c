@@ -3,11 +3,25 @@
 #include "cli/common.h"
 #include "cli/options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { OPT_OUTPUT, OPT_NAME, OPT_FACTS, OPT_VMSTAT, OPT_FORCE, OPT_JSON, OPT_QUIET };
+/* Options from NAME to START are about one file. */
+enum {
+	OPT_OUTPUT,
+	OPT_NAME,
+	OPT_FACTS,
+	OPT_VMSTAT,
+	OPT_SAMPLES,
+	OPT_EVENT,
+	OPT_START,
+	OPT_FORCE,
+	OPT_JSON,
+	OPT_QUIET
+};
 
 static const struct cli_option options[] = {
 	[OPT_OUTPUT] = { "output", 'o', "DB", "database to write; made if it does not exist" },
@@ -15,6 +29,13 @@ static const struct cli_option options[] = {
 	[OPT_FACTS] = { "facts", 0, "FILE", "host facts (default: X.facts beside X.dat)" },
 	[OPT_VMSTAT] = { "vmstat", 0, "BEFORE AFTER",
 			 "/proc/vmstat around the capture (default: X.vmstat0, X.vmstat1)" },
+	[OPT_SAMPLES] = { "samples", 0, "FILE",
+			  "perf script or perf stat -I -x, of memory accesses (default: "
+			  "X.samples)" },
+	[OPT_EVENT] = { "samples-event", 0, "NAME",
+			"event of perf stat that counts accesses; may be given again" },
+	[OPT_START] = { "samples-start", 0, "SECONDS",
+			"start of perf stat on the capture's clock" },
 	[OPT_FORCE] = { "force", 0, NULL, "replace a capture that is in the database already" },
 	[OPT_JSON] = { "json", 0, NULL, "print what was read as JSON" },
 	[OPT_QUIET] = { "quiet", 'q', NULL, "print nothing" },
@@ -26,13 +47,53 @@ static void progress(void *context, uint64_t events)
 	fprintf(stderr, "\r%s: %.1f M events", (const char *)context, (double)events / 1e6);
 }
 
-static json_t *capture_json(const struct nrp_capture *c)
+/* null: no side file. */
+static json_t *samples_json(const struct nrp_samples_stats *s)
 {
-	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "capture", c->name, "events",
+	if (!s->read)
+		return json_null();
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "format",
+			 s->counts ? "perf stat" : "perf script", "lines", (json_int_t)s->lines,
+			 "kept", (json_int_t)s->kept, "outside", (json_int_t)s->outside, "repeated",
+			 (json_int_t)s->repeated, "without_source", (json_int_t)s->without_source,
+			 "not_counted", (json_int_t)s->not_counted, "not_understood",
+			 (json_int_t)s->not_understood);
+}
+
+static json_t *capture_json(const struct nrp_capture *c, const struct nrp_samples_stats *samples)
+{
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "capture", c->name, "events",
 			 (json_int_t)c->events, "other_events", (json_int_t)c->other_events,
 			 "unjoined_events", (json_int_t)c->unjoined_events, "lost_events",
 			 (json_int_t)c->lost_events, "loss_gaps", (json_int_t)c->loss_gaps,
-			 "duration_ns", (json_int_t)(c->last_time - c->first_time));
+			 "duration_ns", (json_int_t)(c->last_time - c->first_time), "samples",
+			 samples_json(samples));
+}
+
+static void print_samples(FILE *out, const struct nrp_samples_stats *s)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} left_out[] = {
+		{ s->outside, "outside of the capture" },
+		{ s->repeated, "repeated under another event" },
+		{ s->without_source, "without a data source" },
+		{ s->not_counted, "intervals not counted" },
+		{ s->not_understood, "lines not understood" },
+	};
+
+	if (!s->read)
+		return;
+	fprintf(out, "  memory samples: %llu %s", (unsigned long long)s->kept,
+		s->counts ? "counted intervals" : "sampled accesses");
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+		if (left_out[i].count)
+			fprintf(out, ", %llu %s", (unsigned long long)left_out[i].count,
+				left_out[i].what);
+	if (s->not_understood)
+		fprintf(out, " (first: line %llu)", (unsigned long long)s->first_bad_line);
+	fputc('\n', out);
 }
 
 static void print_capture(FILE *out, const struct nrp_capture *c,
@@ -54,6 +115,47 @@ static void print_capture(FILE *out, const struct nrp_capture *c,
 				nrp_event_name((enum nrp_event)i));
 }
 
+/* "12", "12.5", "12.000000001": ns. */
+static bool parse_start(const char *text, uint64_t *ret_ns)
+{
+	uint64_t ns = 0, unit = 1000000000;
+	bool fraction = false;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	for (; *text; text++) {
+		if (*text == '.' && !fraction) {
+			fraction = true;
+			continue;
+		}
+		if (!isdigit((unsigned char)*text) || unit < 10 || ns > UINT64_C(1) << 58)
+			return false;
+		if (fraction)
+			unit /= 10;
+		ns = fraction ? ns + (uint64_t)(*text - '0') * unit
+			      : ns * 10 + (uint64_t)(*text - '0') * unit;
+	}
+	*ret_ns = ns;
+	return true;
+}
+
+static int samples_options(const struct cli_args *args, struct nrp_samples_options *ret,
+			   const char *events[CLI_MAX_VALUES + 1], struct nrp_error *err)
+{
+	const char *start = cli_value(args, OPT_START);
+
+	ret->path = cli_value(args, OPT_SAMPLES);
+	for (size_t i = 0; i < args->option[OPT_EVENT].count; i++)
+		events[i] = args->option[OPT_EVENT].value[i];
+	if (cli_given(args, OPT_EVENT))
+		ret->events = events;
+	ret->has_start = start != NULL;
+	if (start && !parse_start(start, &ret->start))
+		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "give seconds, as 17.25",
+				"--samples-start %s is no time", start);
+	return 0;
+}
+
 static int import_one(const struct cli_args *args, struct nrp_store *store, const char *path,
 		      json_t *list, FILE *out, struct nrp_error *err)
 {
@@ -68,21 +170,27 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 	};
 	struct nrp_capture capture;
 	struct nrp_join_stats stats;
-	int r;
+	struct nrp_samples_stats samples;
+	const char *events[CLI_MAX_VALUES + 1] = { NULL };
+	int r = samples_options(args, &o.samples, events, err);
 
+	if (r < 0)
+		return r;
 	if (cli_given(args, OPT_VMSTAT)) {
 		o.vmstat[0] = args->option[OPT_VMSTAT].value[0];
 		o.vmstat[1] = args->option[OPT_VMSTAT].value[1];
 	}
-	r = nrp_import_trace(store, &o, &capture, &stats, err);
+	r = nrp_import_trace(store, &o, &capture, &stats, &samples, err);
 	if (show)
 		fprintf(stderr, "\r\033[K");
 	if (r < 0)
 		return r;
-	if (list)
-		json_array_append_new(list, capture_json(&capture));
-	else if (!cli_given(args, OPT_QUIET))
+	if (list) {
+		json_array_append_new(list, capture_json(&capture, &samples));
+	} else if (!cli_given(args, OPT_QUIET)) {
 		print_capture(out, &capture, &stats);
+		print_samples(out, &samples);
+	}
 	nrp_capture_clear(&capture);
 	return 0;
 }
@@ -101,11 +209,12 @@ static enum nrp_status run(const struct cli_args *args)
 		cli_error_text("name the database: numareplay import FILE.. -o DB");
 		return NRP_USAGE;
 	}
-	if (args->files > 1 && (cli_given(args, OPT_NAME) || cli_given(args, OPT_FACTS) ||
-				cli_given(args, OPT_VMSTAT))) {
-		cli_error_text(
-			"--name, --facts and --vmstat go with one file: import one at a time");
-		return NRP_USAGE;
+	for (int i = OPT_NAME; args->files > 1 && i < OPT_FORCE; i++) {
+		if (cli_given(args, (size_t)i)) {
+			cli_error_text("--%s goes with one file: import one at a time",
+				       options[i].name);
+			return NRP_USAGE;
+		}
 	}
 	if (nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0)
 		return cli_error(&err);
@@ -137,9 +246,9 @@ const struct cli_command cli_import = {
 	.name = "import",
 	.synopsis = "FILE.. -o DB",
 	.summary = "read trace-cmd files (trace.dat v6, v7) into a database",
-	.details =
-		"Side files X.facts, X.vmstat0 and X.vmstat1 beside X.dat are read too. All files\n"
-		"of one command are imported, or none.",
+	.details = "Side files X.facts, X.vmstat0, X.vmstat1 and X.samples beside X.dat are read "
+		   "too.\n"
+		   "All files of one command are imported, or none.",
 	.min_files = 1,
 	.max_files = CLI_MAX_VALUES,
 	.options = options,

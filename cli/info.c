@@ -25,6 +25,16 @@ static int tier_of(const struct nrp_capture *c, const uint64_t *rows)
 	return c->events ? 1 : 0;
 }
 
+static int count_rows(uint64_t rows[NRP_NR_KINDS], struct nrp_store *store,
+		      const struct nrp_capture *c, struct nrp_error *err)
+{
+	int r = 0;
+
+	for (int k = 0; r == 0 && k < NRP_NR_KINDS; k++)
+		r = nrp_store_count(store, c->id, (enum nrp_record_kind)k, &rows[k], err);
+	return r;
+}
+
 static json_t *optional(int64_t value)
 {
 	return value < 0 ? json_null() : json_integer(value);
@@ -51,20 +61,17 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 {
 	const struct nrp_host_facts *f = &c->facts;
 	uint64_t rows[NRP_NR_KINDS];
-	json_t *records = json_object();
+	json_t *records;
 	char release[256];
+	int r = count_rows(rows, store, c, err);
 
-	for (int k = 0; k < NRP_NR_KINDS; k++) {
-		int r = nrp_store_count(store, c->id, (enum nrp_record_kind)k, &rows[k], err);
-
-		if (r < 0) {
-			json_decref(records);
-			return r;
-		}
+	if (r < 0)
+		return r;
+	records = json_object();
+	for (int k = 0; k < NRP_NR_KINDS; k++)
 		if (rows[k])
 			json_object_set_new(records, nrp_kind((enum nrp_record_kind)k)->name,
 					    json_integer((json_int_t)rows[k]));
-	}
 	*ret = json_pack(
 		"{s:I,s:s,s:s,s:o,s:s,s:i,s:{s:I,s:I},s:{s:I,s:I,s:I,s:I,s:I,s:o},s:o,"
 		"s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:b,s:{s:b,s:b,s:b,s:b,s:b,s:o}}",
@@ -102,13 +109,10 @@ int nrp_cli_print_capture(struct nrp_store *store, const struct nrp_capture *c,
 					     "2, page-fault tracepoints", "3, probes" };
 	const struct nrp_host_facts *f = &c->facts;
 	uint64_t rows[NRP_NR_KINDS];
+	int r = count_rows(rows, store, c, err);
 
-	for (int k = 0; k < NRP_NR_KINDS; k++) {
-		int r = nrp_store_count(store, c->id, (enum nrp_record_kind)k, &rows[k], err);
-
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	printf("capture %s (id %lld, %s)\n", c->name, (long long)c->id, c->source);
 	printf("  %-18s %s\n", "kernel", f->kernel[0] ? f->kernel : "unknown");
 	printf("  %-18s %.3f s, clock %s\n", "time", (double)(c->last_time - c->first_time) * 1e-9,

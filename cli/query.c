@@ -10,7 +10,8 @@
 
 enum { OPT_JSON };
 
-#define MAX_SQL (1 << 20) /* bytes of a statement read from standard input */
+#define MAX_SQL (1 << 20)    /* bytes of a statement read from standard input */
+#define MAX_VALUE (64 << 20) /* bytes of a value or row; a block of records is never larger */
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = { "json", 0, NULL, "rows as a JSON array of objects instead of CSV" },
@@ -131,39 +132,92 @@ static int run_statement(sqlite3_stmt *s, bool json)
 	return r;
 }
 
-/* Statements in order; result sets are parted by an empty line. */
-static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool json)
+/* Pragmas that look something up in the schema; all others with an argument change a setting. */
+static bool is_lookup(const char *pragma)
+{
+	static const char *const lookups[] = { "table_info",      "table_xinfo", "table_list",
+					       "index_list",      "index_info",  "index_xinfo",
+					       "foreign_key_list" };
+
+	for (size_t i = 0; i < sizeof(lookups) / sizeof(lookups[0]); i++)
+		if (!sqlite3_stricmp(pragma, lookups[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Only reading is allowed. That the file is opened read-only would not stop ATTACH and VACUUM INTO,
+ * which write other files.
+ */
+static int authorize(void *context, int action, const char *first, const char *second,
+		     const char *database, const char *trigger)
+{
+	(void)context;
+	(void)database;
+	(void)trigger;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_FUNCTION:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_PRAGMA:
+		return !second || is_lookup(first) ? SQLITE_OK : SQLITE_DENY;
+	case SQLITE_UPDATE: /* SQLite declares a virtual table so; a real one is no reader */
+		return !strcmp(first, "sqlite_master") ? SQLITE_OK : SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+/* Prints why SQLite refused a statement with @code. */
+static enum nrp_status sql_error(struct nrp_store *store, int code, const char *sql,
+				 const char *doing)
 {
 	sqlite3 *db = nrp_store_db(store);
 	struct nrp_error err = NRP_ERROR_INIT;
+	int at = sqlite3_error_offset(db);
+
+	switch (code & 0xff) {
+	case SQLITE_AUTH:
+		cli_error_text("SQL: query reads only: give a SELECT");
+		return NRP_USAGE;
+	case SQLITE_TOOBIG:
+		cli_error_text("SQL: a value is larger than %d MiB: ask for less at once",
+			       MAX_VALUE >> 20);
+		return NRP_USAGE;
+	case SQLITE_ERROR:
+		cli_error_text("SQL: %s%s%.40s", sqlite3_errmsg(db), at >= 0 ? " near: " : "",
+			       at >= 0 ? sql + at : "");
+		return NRP_USAGE;
+	default:
+		nrp_store_fail(store, &err, doing);
+		return cli_error(&err);
+	}
+}
+
+/* Statements in order; result sets are parted by an empty line. */
+static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool json)
+{
 	bool first = true;
 
 	while (*sql) {
 		sqlite3_stmt *s = NULL;
 		const char *tail;
-		int r = sqlite3_prepare_v2(db, sql, -1, &s, &tail);
+		int r = sqlite3_prepare_v2(nrp_store_db(store), sql, -1, &s, &tail);
 
-		if (r != SQLITE_OK) {
-			int at = sqlite3_error_offset(db);
-
-			cli_error_text("SQL: %s%s%.40s", sqlite3_errmsg(db),
-				       at >= 0 ? " near: " : "", at >= 0 ? sql + at : "");
-			return (r & 0xff) == SQLITE_ERROR
-				       ? NRP_USAGE
-				       : (nrp_store_fail(store, &err, "read"), err.status);
+		if (r != SQLITE_OK)
+			return sql_error(store, r, sql, "read");
+		if (s && !first && !json)
+			putchar('\n');
+		if (s) { /* not a comment or blanks */
+			first = false;
+			r = sqlite3_stmt_readonly(s) ? run_statement(s, json) : SQLITE_AUTH;
+			sqlite3_finalize(s);
+			if (r != SQLITE_DONE)
+				return sql_error(store, r, sql, "run the query");
 		}
 		sql = tail;
-		if (!s)
-			continue; /* a comment or blanks */
-		if (!first && !json)
-			putchar('\n');
-		first = false;
-		r = run_statement(s, json);
-		sqlite3_finalize(s);
-		if (r != SQLITE_DONE) {
-			nrp_store_fail(store, &err, "run the query");
-			return cli_error(&err);
-		}
 	}
 	return NRP_DONE;
 }
@@ -190,6 +244,8 @@ static enum nrp_status run(const struct cli_args *args)
 	if (nrp_store_register_tables(store, &err) < 0) {
 		s = cli_error(&err);
 	} else {
+		sqlite3_set_authorizer(nrp_store_db(store), authorize, NULL);
+		sqlite3_limit(nrp_store_db(store), SQLITE_LIMIT_LENGTH, MAX_VALUE);
 		if (args->files < 2)
 			input = read_stdin();
 		s = run_sql(store, args->files < 2 ? input ? input : "" : args->file[1],

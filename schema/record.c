@@ -69,6 +69,9 @@ static const struct nrp_column hugetlb_columns[] = { NRP_HUGETLB_FIELDS(FIELD) }
 #define ROW struct nrp_loss
 static const struct nrp_column loss_columns[] = { NRP_LOSS_FIELDS(FIELD) };
 #undef ROW
+#define ROW struct nrp_memory_sample
+static const struct nrp_column memory_sample_columns[] = { NRP_MEMORY_SAMPLE_FIELDS(FIELD) };
+#undef ROW
 #undef FIELD
 
 /*
@@ -97,6 +100,7 @@ static const struct nrp_column loss_columns[] = { NRP_LOSS_FIELDS(FIELD) };
 #define TGID_page_fault -1
 #define TGID_hugetlb -1
 #define TGID_loss -1
+#define TGID_memory_sample NRP_COL(memory_sample, tgid)
 
 #define NID_hint_fault                                                                             \
 	{                                                                                          \
@@ -135,6 +139,7 @@ static const struct nrp_column loss_columns[] = { NRP_LOSS_FIELDS(FIELD) };
 #define NID_page_fault NO_NID
 #define NID_hugetlb NO_NID
 #define NID_loss NO_NID
+#define NID_memory_sample NO_NID
 
 #define KIND(NAME, name_, doc_)                                                                    \
 	[NRP_##NAME] = {                                                                           \

@@ -248,7 +248,8 @@ SELECT c.id, c.name, c.source, c.kernel, c.clock, c.nr_nodes, c.nr_cpus,
 	coalesce(sum(b.rows) FILTER (WHERE b.kind = 14), 0) AS mm_call,
 	coalesce(sum(b.rows) FILTER (WHERE b.kind = 15), 0) AS page_fault,
 	coalesce(sum(b.rows) FILTER (WHERE b.kind = 16), 0) AS hugetlb,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 17), 0) AS loss
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 17), 0) AS loss,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 18), 0) AS memory_sample
 FROM capture c
 LEFT JOIN block b ON b.capture_id = c.id
 GROUP BY c.id;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store_util.h"
+#include "test_random.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static char directory[64];
-static uint64_t random_state;
+static uint64_t random_state = 1;
 
 int util_enter_dir(void **state)
 {
@@ -39,31 +39,19 @@ int util_leave_dir(void **state)
 	return chdir("/") < 0 || rmdir(directory) < 0 ? -1 : 0;
 }
 
-uint64_t util_seed(void)
+void util_seed(void)
 {
-	const char *text = getenv("NRP_TEST_SEED");
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	random_state = text ? strtoull(text, NULL, 0)
-			    : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	print_message("NRP_TEST_SEED=%llu\n", (unsigned long long)random_state);
-	return random_state;
+	random_state = random_seed("rows");
 }
 
-/* splitmix64 */
 uint64_t util_random(void)
 {
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_next(&random_state);
 }
 
 uint64_t util_below(uint64_t limit)
 {
-	return util_random() % limit;
+	return random_range(&random_state, 0, limit - 1);
 }
 
 void util_write_file(const char *path, const void *data, size_t size)

@@ -24,7 +24,7 @@ int util_enter_dir(void **state);
 int util_leave_dir(void **state);
 
 /* Seed of the property tests: NRP_TEST_SEED, else of the clock; printed. */
-uint64_t util_seed(void);
+void util_seed(void);
 uint64_t util_random(void);
 /* 0 .. limit - 1 */
 uint64_t util_below(uint64_t limit);

@@ -9,6 +9,7 @@
  */
 #include "analysis/compare.h"
 #include "capture/import.h"
+#include "replay/waits.h"
 #include "second_reader.h"
 #include "second_reader_leaks.h"
 
@@ -67,7 +68,7 @@ static bool import(struct imported *im, const char *name)
 	snprintf(im->db, sizeof(im->db), "%s/%d.db", scratch, number++);
 	if (nrp_store_open(&im->store, im->db, NRP_STORE_CREATE, &err) < 0 ||
 	    nrp_store_begin(im->store, &err) < 0 ||
-	    nrp_import_trace(im->store, &options, &im->capture, &im->stats, &err) < 0 ||
+	    nrp_import_trace(im->store, &options, &im->capture, &im->stats, NULL, &err) < 0 ||
 	    nrp_store_commit(im->store, &err) < 0) {
 		print_error("%s: %s\n", im->path, err.what);
 		fail();
@@ -530,6 +531,65 @@ static void test_identical(void **state)
 	drop(&im);
 }
 
+/* ---- migration waits ---------------------------------------------------------------- */
+
+/*
+ * Waits of the capture, ns of all, and how many begin while an attempt on the same virtual page by
+ * another thread is in flight, counted over the CSV of the two records. The others begin at most
+ * 2.2 ms after the end of such an attempt, which moved its page.
+ */
+static const struct {
+	const char *name;
+	uint64_t waits, ns, in_flight;
+	bool other_mm; /* forked readers: never the waiter's own address space */
+} wait_cases[] = {
+	{ "cowmix-4.18", 281, 7527192869, 278, true },
+	{ "shared-4.18", 461, 214067681, 442, false },
+	{ "kernels/4.18-F0/cow", 502, 18499728593, 501, true },
+	{ "kernels/4.18-F0/cowmix", 281, 7527192869, 278, true },
+	{ "kernels/4.18/shared", 461, 214067681, 442, false },
+	{ "policy-pairs/cowmix-skip0-s1", 504, 113841681, 500, true },
+	{ "policy-pairs/cowmix-skip0-s2", 711, 257231612, 704, true },
+	{ "policy-pairs/idlemix-P2-s1", 777, 96265127, 776, false },
+	{ "policy-pairs/idlemix-P2-s2", 1250, 38028599, 1247, false },
+	{ "policy-pairs/idlemix-P3-s1", 925, 84664645, 925, false },
+	{ "policy-pairs/idlemix-P3-s2", 910, 36542992, 909, false },
+};
+
+static void test_migration_waits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(wait_cases) / sizeof(wait_cases[0]); i++) {
+		struct nrp_error err = NRP_ERROR_INIT;
+		struct nrp_fault_waits of = { 0 };
+		struct imported im;
+		struct nrp_waits w;
+
+		if (!import(&im, wait_cases[i].name))
+			continue;
+		assert_int_equal(nrp_waits_load(&w, im.store, &im.capture, &err), 0);
+		assert_int_equal(w.totals.all.waits, wait_cases[i].waits);
+		assert_int_equal(w.totals.all.ns, wait_cases[i].ns);
+		assert_int_equal(w.totals.by_cause[NRP_WAIT_HINT_FAULT].waits, wait_cases[i].waits);
+		assert_int_equal(w.totals.by_certainty[NRP_WAIT_EXACT].waits,
+				 wait_cases[i].in_flight);
+		assert_int_equal(w.totals.by_certainty[NRP_WAIT_LATE].waits,
+				 wait_cases[i].waits - wait_cases[i].in_flight);
+		for (size_t k = 0; k < w.count; k++)
+			assert_int_equal(w.at[k].cause_mm != w.at[k].mm, wait_cases[i].other_mm);
+		for (size_t k = 0; k < w.nr_links; k++) {
+			if (k && w.link[k].time == w.link[k - 1].time &&
+			    w.link[k].tid == w.link[k - 1].tid)
+				continue;
+			of.certain.waits +=
+				nrp_waits_of_fault(&w, w.link[k].time, w.link[k].tid).certain.waits;
+		}
+		assert_int_equal(of.certain.waits, wait_cases[i].waits);
+		nrp_waits_clear(&w);
+		drop(&im);
+	}
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -547,7 +607,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest shipped[] = {
 		cmocka_unit_test(test_verify),      cmocka_unit_test(test_kernel_answers),
 		cmocka_unit_test(test_predictions), cmocka_unit_test(test_same_policy),
-		cmocka_unit_test(test_identical),
+		cmocka_unit_test(test_identical),   cmocka_unit_test(test_migration_waits),
 	};
 	const struct CMUnitTest wide[] = {
 		cmocka_unit_test(test_verify),
@@ -555,6 +615,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_kernel_answers),
 		cmocka_unit_test(test_predictions),
 		cmocka_unit_test(test_e0),
+		cmocka_unit_test(test_migration_waits),
 	};
 
 	if (argc < 2 || strcmp(argv[1], "--wide") != 0)

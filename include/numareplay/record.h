@@ -318,6 +318,25 @@ F(u64, count, "events", "unknown number", "sub-buffer header, per-CPU stats") \
 F(u8, cause, "0 ring buffer overrun, 1 damaged data, 2 per-CPU stats only", "-", "where it was noticed")
 
 /*
+ * One sampled memory access, or the accesses that a counter counted in one interval: a side file of
+ * perf (perf script of perf mem, IBS or SPE; perf stat -I), not the trace.
+ */
+#define NRP_MEMORY_SAMPLE_FIELDS(F) \
+F(u64, time, "ns", "-", "perf script: time of the sample; perf stat: start of the interval") \
+F(u32, cpu, "cpu", "the text does not name it", "perf script: [cpu]; perf stat -A: CPUn") \
+F(i32, tid, "tid", "the text does not name it, or a count", "perf script: tid") \
+F(i32, tgid, "pid", "the text does not name it, or a count", "perf script: pid of pid/tid") \
+F(u64, addr, "bytes", "the text does not name it, or a count", "perf script: addr, the data address") \
+F(u8, level, "0 unknown, 1 local memory, 2 remote memory, 3 memory of any node, 4 cache, 5 cache of another node", "-", "data_src, else the event's name") \
+F(u8, op, "0 unknown, 1 load, 2 store, 3 other", "-", "data_src, else the event's name") \
+F(u32, weight, "cycles", "the text does not name it, or a count", "perf script: weight") \
+F(u64, period, "events", "the text does not name it, or a count", "perf script: period") \
+F(u64, count, "accesses", "a sample", "perf stat: value, scaled up by perf where the counter shared its register") \
+F(u64, span, "ns", "a sample", "perf stat: length of the interval") \
+F(u32, running, "1/100 %", "the text does not say, or a sample", "perf stat: share of the interval in which the counter ran") \
+F(u32, event, "id in table name", "the text does not name it", "event name")
+
+/*
  * Every kind: K(NAME, name, "what one row is"). The order is the kind's number in the database:
  * append only.
  */
@@ -339,7 +358,8 @@ K(MUNMAP, munmap, "one munmap with its phases") \
 K(MM_CALL, mm_call, "one mmap, munmap or mbind system call") \
 K(PAGE_FAULT, page_fault, "one page-fault exception") \
 K(HUGETLB, hugetlb, "one hugetlb operation") \
-K(LOSS, loss, "one gap in the capture")
+K(LOSS, loss, "one gap in the capture") \
+K(MEMORY_SAMPLE, memory_sample, "one memory access that perf sampled, or one interval it counted")
 
 enum nrp_record_kind {
 #define NRP_KIND_ENUM(NAME, name, doc) NRP_##NAME,
@@ -382,6 +402,7 @@ NRP_RECORD_KINDS(NRP_KIND_STRUCT)
 #define NRP_COLF_page_fault(t, n, u, z, s) NRP_COL_page_fault_##n,
 #define NRP_COLF_hugetlb(t, n, u, z, s) NRP_COL_hugetlb_##n,
 #define NRP_COLF_loss(t, n, u, z, s) NRP_COL_loss_##n,
+#define NRP_COLF_memory_sample(t, n, u, z, s) NRP_COL_memory_sample_##n,
 #define NRP_KIND_COLS(NAME, kind, doc) \
 	enum { NRP_##NAME##_FIELDS(NRP_COLF_##kind) NRP_NCOLS_##kind };
 NRP_RECORD_KINDS(NRP_KIND_COLS)
@@ -427,7 +448,7 @@ enum nrp_skip_reason {
 #define NRP_ATTEMPT_FOLIO 1
 #define NRP_ATTEMPT_THP 2
 
-/* Values of task_move.kind, task_life.kind, lock.op, loss.cause. */
+/* Values of task_move.kind, task_life.kind, lock.op, loss.cause, memory_sample.level and .op. */
 enum { NRP_MOVE_MIGRATE, NRP_MOVE_MOVE, NRP_MOVE_STICK, NRP_MOVE_SWAP };
 enum { NRP_LIFE_FORK, NRP_LIFE_EXEC, NRP_LIFE_EXIT };
 enum { NRP_LOCK_REQUEST, NRP_LOCK_GRANT, NRP_LOCK_FAILED, NRP_LOCK_RELEASE, NRP_LOCK_DOWNGRADE };
@@ -435,6 +456,9 @@ enum { NRP_CALL_MMAP, NRP_CALL_MUNMAP, NRP_CALL_MBIND };
 enum { NRP_HUGETLB_FAULT, NRP_HUGETLB_PTE_ALLOC, NRP_HUGETLB_SHARE, NRP_HUGETLB_UNSHARE,
        NRP_HUGETLB_QUEUE, NRP_HUGETLB_ISOLATE, NRP_HUGETLB_MOVED };
 enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS };
+enum { NRP_LEVEL_UNKNOWN, NRP_LEVEL_LOCAL, NRP_LEVEL_REMOTE, NRP_LEVEL_MEMORY, NRP_LEVEL_CACHE,
+       NRP_LEVEL_REMOTE_CACHE, NRP_NR_LEVELS };
+enum { NRP_OP_UNKNOWN, NRP_OP_LOAD, NRP_OP_STORE, NRP_OP_OTHER };
 
 /* ---- host facts --------------------------------------------------------------------- */
 

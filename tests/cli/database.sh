@@ -129,6 +129,31 @@ want 2 "$NRP" report good.db -o ./good.db
 want_error 'good.db: is the database itself: name another file'
 want 0 "$NRP" info good.db
 
+# query reads: it changes no file, makes none, and does not fill the memory with one value.
+cp good.db before.db
+for sql in "VACUUM INTO 'made.db'" "ATTACH 'made.db' AS made" VACUUM 'DELETE FROM capture' \
+	"INSERT INTO capture(name) VALUES ('x')" 'CREATE TABLE t(x)' 'CREATE TEMP TABLE t(x)' \
+	'DROP TABLE block' "UPDATE capture SET id = 2" 'PRAGMA user_version = 7' BEGIN \
+	"SELECT 1; ATTACH 'made.db' AS made" 'PRAGMA temp_store_directory = "."'; do
+	want 2 "$NRP" query good.db "$sql"
+	want_error 'query reads only: give a SELECT$'
+	want_absent made.db
+	want_same good.db before.db
+done
+for sql in 'SELECT zeroblob(900000000)' 'SELECT hex(randomblob(900000000))'; do
+	want 2 "$NRP" query good.db "$sql"
+	want_error 'a value is larger than 64 MiB'
+done
+want 0 "$NRP" query good.db 'SELECT length(zeroblob(60000000))'
+want_out '^60000000$'
+want 0 "$NRP" query good.db "SELECT name FROM pragma_table_info('capture') LIMIT 1"
+want_out '^id$'
+want 0 "$NRP" query good.db 'PRAGMA user_version'
+want 0 "$NRP" query good.db 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 4)
+	SELECT sum(x) FROM c; SELECT count(*) FROM hint_fault'
+want_out '^10$'
+want_out '^656$'
+
 # kill -9 in the middle of an import leaves the old state.
 cp good.db killed.db
 "$NRP" info good.db --json >want.json

@@ -29,7 +29,7 @@ want_error 'name the database'
 want 2 "$NRP" import x.dat -o
 want_error 'missing value after -o'
 want 2 "$NRP" import a.dat b.dat -o d.db --name n
-want_error 'go with one file'
+want_error '--name goes with one file'
 want 2 "$NRP" import x.dat -o d.db --vmstat before
 want_error 'missing value after --vmstat'
 want 2 "$NRP" import x.dat -o d.db --force=yes

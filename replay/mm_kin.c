@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/mm_kin.h"
+#include "replay/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * Union-find. A node is a stretch of a task's life between two execs, or an address space; nodes
+ * are numbered from 1, 0 means none yet.
+ */
+struct nrp_mm_kin {
+	size_t *parent;
+	size_t nr_nodes, room;
+	struct nrp_pages *mm;   /* (mm, 0) -> struct space */
+	struct nrp_pages *task; /* (tid, 0) -> struct task */
+	struct nrp_pages *page; /* (struct page, virtual page) -> size_t: node of a user of it */
+};
+
+struct task {
+	size_t node; /* of what it runs now */
+	uint64_t mm; /* that it was last seen on; 0: none since its birth or exec */
+};
+
+struct space {
+	size_t node;
+	int32_t tgid; /* 0: not known */
+};
+
+static size_t new_node(struct nrp_mm_kin *k)
+{
+	if (k->nr_nodes + 1 >= k->room) {
+		size_t room = k->room ? 2 * k->room : 256;
+		size_t *grown = reallocarray(k->parent, room, sizeof(*grown));
+
+		if (!grown)
+			return 0;
+		k->parent = grown;
+		k->room = room;
+	}
+	k->nr_nodes++;
+	k->parent[k->nr_nodes] = k->nr_nodes;
+	return k->nr_nodes;
+}
+
+static size_t root(struct nrp_mm_kin *k, size_t node)
+{
+	while (k->parent[node] != node)
+		node = k->parent[node] = k->parent[k->parent[node]];
+	return node;
+}
+
+static void join(struct nrp_mm_kin *k, size_t a, size_t b)
+{
+	k->parent[root(k, a)] = root(k, b);
+}
+
+/* The node that @slot holds, made on first use; 0: out of memory. */
+static size_t node_of(struct nrp_mm_kin *k, size_t *slot)
+{
+	if (!*slot)
+		*slot = new_node(k);
+	return *slot;
+}
+
+static struct task *task_of(struct nrp_mm_kin *k, int32_t tid)
+{
+	struct task *task = nrp_pages_get(k->task, (uint32_t)tid, 0);
+
+	return task && node_of(k, &task->node) ? task : NULL;
+}
+
+/* A task was seen running on @mm. */
+static int seen(struct nrp_mm_kin *k, int32_t tid, uint64_t mm, int32_t tgid)
+{
+	struct task *task = task_of(k, tid);
+	struct space *space = nrp_pages_get(k->mm, mm, 0);
+
+	if (!task || !space || !node_of(k, &space->node))
+		return -ENOMEM;
+	if (tgid > 0)
+		space->tgid = tgid;
+	if (!task->mm)
+		join(k, task->node, space->node);
+	else if (task->mm != mm)
+		task->node = space->node; /* an exec that is not on record, or a borrowed mm */
+	task->mm = mm;
+	return 0;
+}
+
+static int life(struct nrp_mm_kin *k, const struct nrp_task_life *l)
+{
+	bool fork = l->kind == NRP_LIFE_FORK && !NRP_NULL(l, task_life, child_tid);
+	struct task *task;
+	size_t node = 0;
+
+	if (!fork && l->kind != NRP_LIFE_EXEC)
+		return 0;
+	if (fork) {
+		task = task_of(k, l->tid);
+		if (!task)
+			return -ENOMEM;
+		node = task->node;
+	}
+	task = nrp_pages_get(k->task, (uint32_t)(fork ? l->child_tid : l->tid), 0);
+	if (!task)
+		return -ENOMEM;
+	*task = (struct task){ .node = node };
+	return 0;
+}
+
+/* mapcount is raw: 0 is mapped once. */
+static bool perhaps_shared(const struct nrp_hint_fault *f)
+{
+	return !NRP_NULL(f, hint_fault, page) &&
+	       (NRP_NULL(f, hint_fault, mapcount) || f->mapcount > 0);
+}
+
+static int fault(struct nrp_mm_kin *k, const struct nrp_hint_fault *f, uint64_t page_size)
+{
+	struct space *space;
+	size_t *user;
+	int r;
+
+	if (NRP_NULL(f, hint_fault, mm))
+		return 0;
+	r = seen(k, f->tid, f->mm, NRP_NULL(f, hint_fault, tgid) ? 0 : f->tgid);
+	if (r < 0 || !perhaps_shared(f))
+		return r;
+	space = nrp_pages_get(k->mm, f->mm, 0);
+	user = nrp_pages_get(k->page, f->page, nrp_page_of(f->addr, page_size, 1));
+	if (!space || !user)
+		return -ENOMEM;
+	if (*user)
+		join(k, *user, space->node);
+	*user = space->node;
+	return 0;
+}
+
+/* ---- three record kinds, in order of time ------------------------------------------- */
+
+static const enum nrp_record_kind kinds[] = { NRP_TASK_LIFE, NRP_HINT_FAULT, NRP_MIGRATION_WAIT };
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static uint64_t columns_of(enum nrp_record_kind kind)
+{
+	if (kind != NRP_HINT_FAULT)
+		return ~UINT64_C(0);
+	return NRP_BIT(hint_fault, tid) | NRP_BIT(hint_fault, tgid) | NRP_BIT(hint_fault, mm) |
+	       NRP_BIT(hint_fault, addr) | NRP_BIT(hint_fault, page) |
+	       NRP_BIT(hint_fault, mapcount);
+}
+
+static int apply(struct nrp_mm_kin *k, enum nrp_record_kind kind, const void *row,
+		 uint64_t page_size)
+{
+	const struct nrp_migration_wait *w = row;
+
+	if (kind == NRP_TASK_LIFE)
+		return life(k, row);
+	if (kind == NRP_HINT_FAULT)
+		return fault(k, row, page_size);
+	return NRP_NULL(w, migration_wait, mm) ? 0 : seen(k, w->tid, w->mm, 0);
+}
+
+/* Every record starts with its NULL bits and its time. */
+static uint64_t time_of(const void *row)
+{
+	return ((const uint64_t *)row)[1];
+}
+
+static int read_all(struct nrp_mm_kin *k, struct nrp_store *store,
+		    const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_cursor *cursor[NR_KINDS] = { NULL };
+	const void *row[NR_KINDS] = { NULL };
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < NR_KINDS; i++) {
+		r = nrp_cursor_open(&cursor[i], store, capture->id, kinds[i], columns_of(kinds[i]),
+				    err);
+		if (r == 0)
+			r = nrp_cursor_next(cursor[i], &row[i], err);
+		if (r == 0)
+			row[i] = NULL;
+	}
+	while (r >= 0) {
+		size_t first = NR_KINDS;
+
+		for (size_t i = 0; i < NR_KINDS; i++)
+			if (row[i] && (first == NR_KINDS || time_of(row[i]) < time_of(row[first])))
+				first = i;
+		if (first == NR_KINDS)
+			break;
+		if (apply(k, kinds[first], row[first], nrp_capture_page_size(capture)) < 0) {
+			r = nrp_fail_nomem(err);
+			break;
+		}
+		r = nrp_cursor_next(cursor[first], &row[first], err);
+		if (r == 0)
+			row[first] = NULL;
+	}
+	for (size_t i = 0; i < NR_KINDS; i++)
+		nrp_cursor_close(cursor[i]);
+	return r < 0 ? r : 0;
+}
+
+int nrp_mm_kin_load(struct nrp_mm_kin **ret, struct nrp_store *store,
+		    const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_mm_kin *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return nrp_fail_nomem(err);
+	k->mm = nrp_pages_new(sizeof(struct space));
+	k->task = nrp_pages_new(sizeof(struct task));
+	k->page = nrp_pages_new(sizeof(size_t));
+	r = k->mm && k->task && k->page ? read_all(k, store, capture, err) : nrp_fail_nomem(err);
+	k->task = nrp_pages_free(k->task);
+	k->page = nrp_pages_free(k->page);
+	if (r < 0) {
+		nrp_mm_kin_free(k);
+		return r;
+	}
+	*ret = k;
+	return 0;
+}
+
+struct nrp_mm_kin *nrp_mm_kin_free(struct nrp_mm_kin *k)
+{
+	if (k) {
+		free(k->parent);
+		nrp_pages_free(k->mm);
+		nrp_pages_free(k->task);
+		nrp_pages_free(k->page);
+		free(k);
+	}
+	return NULL;
+}
+
+bool nrp_mm_kin_related(struct nrp_mm_kin *k, uint64_t mm, uint64_t other)
+{
+	const struct space *a = nrp_pages_get(k->mm, mm, 0);
+	size_t node = a ? a->node : 0;
+	const struct space *b = nrp_pages_get(k->mm, other, 0);
+
+	return node && b && b->node && root(k, node) == root(k, b->node);
+}
+
+int32_t nrp_mm_kin_tgid(struct nrp_mm_kin *k, uint64_t mm)
+{
+	const struct space *s = nrp_pages_get(k->mm, mm, 0);
+
+	return s && s->tgid ? s->tgid : -1;
+}
