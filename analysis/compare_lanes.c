@@ -151,6 +151,37 @@ static struct nrp_quantity scaled(double value, double least, const struct nrp_s
 			   ceil(value * (double)s->passes_most / (double)s->recorded.passes), 3);
 }
 
+/*
+ * Waits for pages that the lane moves, too, and for what is no migration of a hinting fault. Moves
+ * that the record does not have may block others: as often as recorded attempts do, at best guess.
+ */
+static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+		  struct nrp_quantity *q)
+{
+	const struct nrp_replay_observed *o = &b->r->observed;
+	const struct nrp_world_result *w = lane->world;
+	double attempts = o->attempts ? (double)o->attempts : 1;
+	double guess = (double)w->model_attempts / attempts;
+	struct nrp_quantity n = spread(lane, offsetof(struct nrp_world_result, kept.waits));
+	struct nrp_quantity ns = spread(lane, offsetof(struct nrp_world_result, kept.ns));
+	bool open = false;
+
+	for (int k = 0; k < lane->nr_worlds; k++) {
+		open |= w[k].model_attempts > 0;
+		n.upper = max2(n.upper, (double)(w[k].kept.waits + w[k].kept_perhaps.waits));
+		ns.upper = max2(ns.upper, (double)(w[k].kept.ns + w[k].kept_perhaps.ns));
+	}
+	n.value += (double)o->other_waits.waits + guess * (double)o->migration_waits;
+	ns.value += (double)o->other_waits.ns + guess * (double)o->migration_wait_ns;
+	n.lower += (double)o->other_waits.waits;
+	ns.lower += (double)o->other_waits.ns;
+	n.upper += (double)(o->other_waits.waits + o->unattributed_waits.waits);
+	ns.upper += (double)(o->other_waits.ns + o->unattributed_waits.ns);
+	n.has_upper = ns.has_upper = !open;
+	q[PAGE_MIGRATION_WAITS] = n;
+	q[PAGE_MIGRATION_WAIT_NS] = ns;
+}
+
 static void other_lane(struct nrp_builder *b, int i)
 {
 	const struct nrp_scan_bounds *scans = &b->r->scans;
@@ -197,10 +228,8 @@ static void other_lane(struct nrp_builder *b, int i)
 	}
 	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);
 	q[REMOTE_ACCESSES] = touches(lane->remote, lane->nr_worlds);
-	if (b->r->observed.has_migration_waits) {
-		q[PAGE_MIGRATION_WAITS] = nrp_at_least(0, 3);
-		q[PAGE_MIGRATION_WAIT_NS] = nrp_at_least(0, 3);
-	}
+	if (b->r->observed.has_migration_waits)
+		waits(b, lane, q);
 }
 
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
@@ -230,7 +259,7 @@ static void off_lane(struct nrp_builder *b, int i)
 /* Lost events may hold more of everything, and moves that change where pages were. */
 static void open_upwards(struct nrp_quantity *q, bool limits)
 {
-	q[REMOTE_RESIDENCY].lower = 0;
+	q[REMOTE_RESIDENCY].lower = q[REMOTE_ACCESSES].lower = 0;
 	for (int m = 0; m < NRP_NR_METRICS; m++) {
 		/* Without a limiter nothing is refused, seen or not. */
 		if (m == MIGRATIONS_DENIED && !limits)

@@ -11,6 +11,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	for (int i = 0; i < 2; i++)
 		nrp_ratelimit_lane_clear(&replay->lane[i].e0);
 	nrp_attempts_clear(&replay->attempts);
+	nrp_waits_clear(&replay->waits);
 	free(replay->rates);
 }
 
@@ -145,27 +146,34 @@ static void find_identity(struct nrp_replay *r)
 
 /* ---- what the capture counts -------------------------------------------------------- */
 
-static int count_waits(struct nrp_replay *r, struct nrp_store *store,
-		       const struct nrp_capture *capture, struct nrp_error *err)
+static int load_waits(struct nrp_replay *r, struct nrp_store *store,
+		      const struct nrp_capture *capture, struct nrp_error *err)
 {
-	struct nrp_cursor *cursor = NULL;
-	const void *row;
-	int ret = nrp_cursor_open(&cursor, store, capture->id, NRP_MIGRATION_WAIT,
-				  NRP_BIT(migration_wait, end_time), err);
+	struct nrp_replay_observed *o = &r->observed;
+	const struct nrp_wait_totals *t = &r->waits.totals;
+	int ret = nrp_waits_load(&r->waits, store, capture, err);
 
-	while (ret == 0 && (ret = nrp_cursor_next(cursor, &row, err)) > 0) {
-		const struct nrp_migration_wait *w = row;
+	if (ret < 0)
+		return ret;
+	o->migration_waits = t->all.waits;
+	o->migration_wait_ns = t->all.ns;
+	o->other_waits = t->by_cause[NRP_WAIT_OTHER_MIGRATION];
+	o->unattributed_waits = t->by_cause[NRP_WAIT_UNATTRIBUTED];
+	return nrp_store_capture_has_probe(store, capture->id, "migration_wait",
+					   &o->has_migration_waits, err);
+}
 
-		ret = 0;
-		r->observed.migration_waits++;
-		if (!NRP_NULL(w, migration_wait, end_time) && w->end_time > w->time)
-			r->observed.migration_wait_ns += w->end_time - w->time;
+/* What others waited for this fault's migration. With lost events no cause is certain. */
+static struct nrp_fault_waits waits_of(const struct nrp_replay *r, const struct nrp_hint_fault *f)
+{
+	struct nrp_fault_waits w = nrp_waits_of_fault(&r->waits, f->time, f->tid);
+
+	if (r->lossy) {
+		w.possible.waits += w.certain.waits;
+		w.possible.ns += w.certain.ns;
+		w.certain = (struct nrp_wait_count){ 0 };
 	}
-	nrp_cursor_close(cursor);
-	if (ret == 0)
-		ret = nrp_store_capture_has_probe(store, capture->id, "migration_wait",
-						  &r->observed.has_migration_waits, err);
-	return ret;
+	return w;
 }
 
 static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fault *f)
@@ -272,6 +280,7 @@ static int feed_fault(struct nrp_replay *r, struct nrp_worlds *worlds,
 		context.refused = a.evidence == NRP_LIMITER_DENIED ||
 				  (a.evidence == NRP_LIMITER_UNKNOWN && host &&
 				   !host->decision[*attempt].admitted);
+		context.waits = waits_of(r, f);
 		r->observed.attempts++;
 		r->observed.attempt_pages += a.pages;
 		r->observed.refused += context.refused;
@@ -436,7 +445,7 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 	if (e == 0)
 		e = nrp_scan_bounds_load(&r.scans, store, capture, err);
 	if (e == 0)
-		e = count_waits(&r, store, capture, err);
+		e = load_waits(&r, store, capture, err);
 	if (e == 0) {
 		settle_observed(&r);
 		find_differences(&r);

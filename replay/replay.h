@@ -7,6 +7,7 @@
 #include "replay/registry.h"
 #include "replay/scan_bounds.h"
 #include "replay/verify.h"
+#include "replay/waits.h"
 #include "replay/worlds.h"
 
 /* Worlds of one lane; their spread is the lane's interval. */
@@ -42,7 +43,9 @@ struct nrp_replay_observed {
 	uint64_t attempts, attempt_pages; /* at the limiter's place */
 	uint64_t refused;                 /* by the host's own limiter: known or taken so */
 	uint64_t migration_waits, migration_wait_ns;
-	bool has_migration_waits; /* migration_entry_wait was probed */
+	struct nrp_wait_count other_waits;        /* for migrations that are no hinting fault's */
+	struct nrp_wait_count unattributed_waits; /* for what, is not known */
+	bool has_migration_waits;                 /* migration_entry_wait was probed */
 	uint64_t duration_ns;
 };
 
@@ -57,6 +60,7 @@ struct nrp_replay {
 	struct nrp_touch_rate *rates; /* [nr_rates] */
 	size_t nr_rates;
 	struct nrp_attempts attempts;
+	struct nrp_waits waits;
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool off_differs;
 	bool alike[2]; /* the lane's migrate.filter is another variant that decides as the host's */

@@ -18,6 +18,7 @@
 #include "replay/policies/migrate_filter.h"
 #include "replay/policies/migrate_ratelimit.h"
 #include "replay/ratelimit_lane.h"
+#include "replay/waits.h"
 
 #define NRP_MAX_WORLDS 20
 
@@ -65,8 +66,9 @@ struct nrp_world_result {
 	uint64_t undecided_filters; /* filter calls with unknown inputs */
 	uint64_t unarmed_faults;    /* recorded faults that the lane's scanner leaves out */
 	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */
-	uint64_t kept_waits;        /* waits for pages that this world moves, too */
-	uint64_t kept_wait_ns;
+	/* Waits for pages of recorded attempts that this world makes, too: its own, and perhaps
+	 * its own. */
+	struct nrp_wait_count kept, kept_perhaps;
 	double tainted_seconds;    /* page-seconds at another place than recorded */
 	uint64_t unsure_preferred; /* faults of tasks whose preferred node could differ */
 };
@@ -107,8 +109,8 @@ struct nrp_fault_context {
 	/* The host's own limiter refused (or is taken to have refused) its attempt, so that the
 	 * outcome without refusal is unknown. */
 	bool refused;
-	enum nrp_armed armed[2]; /* by lane */
-	uint64_t waits, wait_ns; /* for its page while it was moved */
+	enum nrp_armed armed[2];      /* by lane */
+	struct nrp_fault_waits waits; /* for its page while it was moved */
 };
 
 int nrp_worlds_fault(struct nrp_worlds *worlds, const struct nrp_hint_fault *fault,

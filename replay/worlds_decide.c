@@ -49,6 +49,7 @@ static bool admit(const struct nrp_worlds *w, struct nrp_world *world, const str
 
 	world->result.attempts++;
 	world->result.attempt_pages += s->pages;
+	world->tries |= ok;
 	if (ok)
 		world->result.admitted++;
 	else
@@ -244,6 +245,14 @@ static bool armed_here(struct nrp_worlds *w, int i, const struct nrp_step *s, bo
 	}
 }
 
+static void keep_waits(struct nrp_world_result *r, const struct nrp_fault_waits *w)
+{
+	r->kept.waits += w->certain.waits;
+	r->kept.ns += w->certain.ns;
+	r->kept_perhaps.waits += w->possible.waits;
+	r->kept_perhaps.ns += w->possible.ns;
+}
+
 void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struct nrp_place *place)
 {
 	struct nrp_world *world = &w->world[i];
@@ -251,6 +260,7 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 	bool tainted = place->nid != s->page->nid;
 	int nid_before, nid;
 
+	world->tries = false;
 	if (!tainted)
 		place->nid = (int16_t)s->src;
 	tainted = s->overtaken ? tainted : place->nid != s->src;
@@ -279,10 +289,8 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 			world->result.suppressed++;
 		}
 	}
-	if (nid != nid_before) {
-		world->result.kept_waits += s->context->waits;
-		world->result.kept_wait_ns += s->context->wait_ns;
-	}
+	if (world->tries && s->attempted)
+		keep_waits(&world->result, &s->context->waits);
 	if (s->overtaken && !tainted)
 		place->nid = s->page->nid;
 	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)

@@ -49,6 +49,7 @@ struct nrp_world {
 	struct nrp_ratelimit_window *window; /* [nr_nodes] */
 	bool *window_open;                   /* [nr_nodes] */
 	double expected;                     /* accumulates the success rate */
+	bool tries;                          /* made an attempt at the fault under way */
 };
 
 /* A fault with what all worlds need of it. */
