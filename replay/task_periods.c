@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Scan periods of tasks between two sights of them, which are filter calls and the task's own scan
+ * passes. Between two sights with the same scan sequence no placement pass ran, so that only a
+ * reset can change the period; otherwise as many passes ran as the sequence grew, or fewer.
+ */
+#include "replay/policies/scan_period.h"
+#include "replay/task_moves_internal.h"
+
+#define DEFAULT_SIZE_MB 256
+#define DEFAULT_PERIOD_MIN_MS 1000
+
+static bool is_reset_by_some(const struct nrp_scan_reset_event *event)
+{
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
+		if (nrp_scan_reset_decide((enum nrp_scan_reset_variant)v, event) != NRP_RESET_NO)
+			return true;
+	return false;
+}
+
+/* "Reset at least once": certain if any step is, open if any step is open. */
+static uint8_t either(uint8_t a, uint8_t b)
+{
+	if (a == NRP_RESET_YES || b == NRP_RESET_YES)
+		return NRP_RESET_YES;
+	return a == NRP_RESET_UNKNOWN || b == NRP_RESET_UNKNOWN ? NRP_RESET_UNKNOWN : NRP_RESET_NO;
+}
+
+void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
+		      const struct nrp_scan_reset_event *event)
+{
+	if (!is_reset_by_some(event))
+		return;
+	task->sight.reset_possible = true;
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
+		uint8_t answer =
+			(uint8_t)nrp_scan_reset_decide((enum nrp_scan_reset_variant)v, event);
+
+		m->reset[v].refused += answer == NRP_RESET_NO;
+		m->reset[v].lower += answer == NRP_RESET_YES;
+		m->reset[v].upper += answer != NRP_RESET_NO;
+		task->sight.reset[v] = either(task->sight.reset[v], answer);
+	}
+}
+
+/* ---- resets against the record ------------------------------------------------------ */
+
+/*
+ * A reset that changes nothing is no contradiction: the period may have been the start value. For a
+ * task without a group that is at most the minimum for an address space of one window.
+ */
+static bool reset_would_show(const struct nrp_period_sight *s, const struct nrp_host_facts *facts)
+{
+	struct nrp_scan_tunables t = {
+		.size_mb =
+			facts->scan_size_mb > 0 ? (uint32_t)facts->scan_size_mb : DEFAULT_SIZE_MB,
+		.period_min_ms = facts->scan_period_min_ms > 0 ? (uint32_t)facts->scan_period_min_ms
+							       : DEFAULT_PERIOD_MIN_MS,
+		.page_size = 4096, /* does not matter to an empty address space */
+	};
+
+	return !s->grouped && s->period > nrp_scan_min(&t, 0);
+}
+
+/* A young task's first tick sets its period from scan_delay to the start value. */
+static bool may_be_the_first_tick(const struct nrp_period_sight *s,
+				  const struct nrp_host_facts *facts)
+{
+	return facts->scan_delay_ms < 0 || s->period == facts->scan_delay_ms;
+}
+
+static void check_resets(struct nrp_task_moves *m, const struct nrp_task *task,
+			 const struct nrp_host_facts *facts, uint32_t period)
+{
+	const struct nrp_period_sight *s = &task->sight;
+	bool changed = s->period != period;
+
+	if (!changed && !s->reset_possible)
+		return;
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
+		struct nrp_reset_count *c = &m->reset[v];
+		uint8_t answer = s->reset[v];
+
+		c->decisions++;
+		if (answer == NRP_RESET_UNKNOWN ||
+		    (changed && answer == NRP_RESET_NO && may_be_the_first_tick(s, facts)) ||
+		    (!changed && answer == NRP_RESET_YES && !reset_would_show(s, facts)))
+			c->undecided++;
+		else if (changed == (answer == NRP_RESET_YES))
+			c->agree++;
+		else
+			c->disagree++;
+	}
+}
+
+/* ---- the sticky back-off ------------------------------------------------------------ */
+
+enum growth { DOUBLED, CAPPED, OTHER, OPEN };
+
+/* How did a period get from @from to @to in 1 .. @passes placement passes? */
+static enum growth growth(uint64_t from, uint64_t to, int64_t passes, uint64_t longest)
+{
+	for (int64_t i = 0; i < passes && from && from <= to; i++) {
+		from *= 2;
+		if (longest && from >= longest)
+			return to == longest ? CAPPED : OTHER;
+		if (from == to)
+			return DOUBLED;
+	}
+	/* Less than doubled may be the longest period, where that is not known; more is not. */
+	return longest || from < to ? OTHER : OPEN;
+}
+
+static void check_passes(struct nrp_task_moves *m, const struct nrp_task *task, uint64_t time,
+			 uint32_t period, int32_t scan_seq)
+{
+	const struct nrp_period_sight *s = &task->sight;
+	struct nrp_sticky *k = &m->sticky;
+	enum growth g =
+		growth(s->period, period, (int64_t)scan_seq - s->scan_seq, task->period_max);
+
+	if (s->reset_possible || scan_seq < s->scan_seq)
+		g = OPEN;
+	if (task->unsure)
+		return;
+	if (!task->failed) {
+		k->clean_doubled += g == DOUBLED;
+		k->clean_capped += g == CAPPED;
+		k->clean_other += g == OTHER;
+		return;
+	}
+	k->doubled += g == DOUBLED;
+	k->capped += g == CAPPED;
+	k->disagree += g == OTHER;
+	k->undecided += g == OPEN;
+	if (g == OTHER && !k->first_disagreement)
+		k->first_disagreement = time;
+}
+
+void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
+		     const struct nrp_host_facts *facts, uint64_t time, uint32_t period,
+		     int32_t scan_seq, uint32_t period_max, bool grouped)
+{
+	const struct nrp_period_sight *s = &task->sight;
+
+	if (period_max)
+		task->period_max = period_max;
+	if (s->seen && !s->broken) {
+		if (scan_seq == s->scan_seq)
+			check_resets(m, task, facts, period);
+		else
+			check_passes(m, task, time, period, scan_seq);
+	}
+	/* 0: the next pass sets it, before it scans. */
+	task->sight = (struct nrp_period_sight){
+		.seen = period != 0,
+		.grouped = grouped,
+		.period = period,
+		.scan_seq = scan_seq,
+	};
+}
+
+/* Open steps are counted at the rate of the decided ones. */
+void nrp_periods_finish(struct nrp_task_moves *m)
+{
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
+		struct nrp_reset_count *c = &m->reset[v];
+		uint64_t decided = c->lower + c->refused, open = c->upper - c->lower;
+
+		c->value = c->lower + (decided ? (open * c->lower + decided / 2) / decided : 0);
+	}
+}
