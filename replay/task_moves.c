@@ -52,6 +52,7 @@ static int see_fork(struct run *r, struct nrp_task *parent, const struct nrp_tas
 	child = task_of(r, l->child_tid);
 	if (!child)
 		return -ENOMEM;
+	nrp_periods_end(&r->m, child);
 	*child = (struct nrp_task){ .met = true,
 				    .faults = NRP_RESET_NO,
 				    .faults_before = NRP_RESET_NO };
@@ -208,9 +209,12 @@ static void see_report(struct run *r, struct nrp_task *t, const struct nrp_hint_
 		t->preferred_nid.known = 0;
 	r->m.sticky.tasks += !t->reported;
 	t->reported = true;
+	t->local_since |= t->failed && (f->tnf_flags & NRP_TNF_FAULT_LOCAL);
 	if (!(f->tnf_flags & NRP_TNF_MIGRATE_FAIL) || t->failed)
 		return;
 	/* The pass of this report still came before the failure was counted. */
+	nrp_periods_end(&r->m, t);
+	t->waiting.used = false;
 	t->failed = true;
 	t->sight.seen = false;
 	r->m.sticky.sticky_tasks++;
@@ -331,6 +335,16 @@ static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *
 	return r;
 }
 
+static void end_all_tasks(struct run *run)
+{
+	size_t position = 0;
+	uint64_t tid, page;
+	const struct nrp_task *t;
+
+	while ((t = nrp_pages_next(run->tasks, &position, &tid, &page)))
+		nrp_periods_end(&run->m, t);
+}
+
 int nrp_task_moves_run(struct nrp_task_moves *ret, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -344,6 +358,7 @@ int nrp_task_moves_run(struct nrp_task_moves *ret, struct nrp_store *store,
 		r = read_all(&run, store, err);
 	if (r == 0) {
 		run.m.claim = nrp_claims_finish(&run.claims, capture->last_time);
+		end_all_tasks(&run);
 		nrp_periods_finish(&run.m);
 		*ret = run.m;
 	}

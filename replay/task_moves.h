@@ -31,10 +31,13 @@ struct nrp_sticky {
 	uint64_t sticky_tasks; /* of these: with a MIGRATE_FAIL on record */
 	uint64_t first_fail;   /* ns: the first of them; 0: none */
 	/* Spans of sticky tasks with at least one placement pass in them: */
-	uint64_t doubled;   /* doubled at each pass, below the longest period */
-	uint64_t capped;    /* reached the longest period, or stayed there */
-	uint64_t disagree;  /* neither */
-	uint64_t undecided; /* longest period unknown, or a step that may set it back */
+	uint64_t doubled;                /* doubled at each pass, below the longest period */
+	uint64_t doubled_despite_faults; /* of these: with local faults in the counters, so that
+					  * nothing but the failure explains it */
+	uint64_t capped;                 /* reached the longest period, or stayed there */
+	uint64_t disagree;               /* neither */
+	uint64_t undecided; /* less than doubled, and the longest period of that pass was not
+			     * seen; or a step that may set it back */
 	/* The same spans of tasks without a failure on record, for contrast: */
 	uint64_t clean_doubled, clean_capped, clean_other;
 	uint64_t first_disagreement; /* ns; 0: none */

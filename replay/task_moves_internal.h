@@ -9,11 +9,21 @@
 struct nrp_period_sight {
 	bool seen;
 	bool grouped;        /* the task has, or may have, a numa_group */
+	bool local_before;   /* the task's counters held local faults already */
 	bool reset_possible; /* a step that some variant resets on, or may */
 	bool broken;         /* forked or executed since: sequence numbers mean nothing */
 	uint32_t period;     /* ms */
 	int32_t scan_seq;
 	uint8_t reset[NRP_NR_SCAN_RESET_VARIANTS]; /* enum nrp_scan_reset_answer */
+};
+
+/* Two sights with placement passes between them; how long a period may be is not seen yet. */
+struct nrp_period_span {
+	bool used;
+	uint32_t from, to; /* ms */
+	int32_t scan_seq;  /* at the second sight */
+	int64_t passes;
+	uint64_t time; /* ns, of the second sight */
 };
 
 /* What is known about one task. */
@@ -23,13 +33,14 @@ struct nrp_task {
 	bool reported;                              /* counted in sticky.tasks */
 	bool failed;                                /* MIGRATE_FAIL on record: sticky */
 	bool unsure;                                /* failed, then executed another program */
+	bool local_since;                           /* a local fault since: the failure keeps it */
 	uint8_t faults;                             /* enum nrp_scan_reset_answer: arrays? */
 	uint8_t faults_before;                      /* .. before faults_from */
 	uint64_t faults_from;                       /* ns */
 	struct nrp_scan_reset_number preferred_nid; /* as last seen */
 	struct nrp_scan_reset_number scan_seq;
-	uint32_t period_max; /* ms; 0: never seen */
 	struct nrp_period_sight sight;
+	struct nrp_period_span waiting;
 	/* Claims: indices + 1 into the requests; 0: none. */
 	size_t open;        /* own request that is not done */
 	size_t pending;     /* own request that is done; the CPU may still be claimed */
@@ -59,6 +70,8 @@ void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
 void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
 		     const struct nrp_host_facts *facts, uint64_t time, uint32_t period,
 		     int32_t scan_seq, uint32_t period_max, bool grouped);
+/* No more sights of this task. */
+void nrp_periods_end(struct nrp_task_moves *m, const struct nrp_task *task);
 /* Sets the values between lower and upper. */
 void nrp_periods_finish(struct nrp_task_moves *m);
 

@@ -97,32 +97,32 @@ static void check_resets(struct nrp_task_moves *m, const struct nrp_task *task,
 
 enum growth { DOUBLED, CAPPED, OTHER, OPEN };
 
-/* How did a period get from @from to @to in 1 .. @passes placement passes? */
+/*
+ * How did a period get from @from to @to in @passes placement passes? Each pass also sets the
+ * task's longest period anew: @longest is that of the last one, 0 if it was not seen.
+ */
 static enum growth growth(uint64_t from, uint64_t to, int64_t passes, uint64_t longest)
 {
-	for (int64_t i = 0; i < passes && from && from <= to; i++) {
-		from *= 2;
-		if (longest && from >= longest)
-			return to == longest ? CAPPED : OTHER;
-		if (from == to)
-			return DOUBLED;
+	uint64_t most = from;
+
+	for (int64_t i = 0; i < passes && most < to; i++) {
+		most *= 2;
+		if (most == to)
+			return to == longest ? CAPPED : DOUBLED;
 	}
-	/* Less than doubled may be the longest period, where that is not known; more is not. */
-	return longest || from < to ? OTHER : OPEN;
+	if (most < to)
+		return OTHER;
+	if (to == longest)
+		return CAPPED;
+	/* With several passes the longest period of another one may have cut it. */
+	return longest && passes == 1 ? OTHER : OPEN;
 }
 
-static void check_passes(struct nrp_task_moves *m, const struct nrp_task *task, uint64_t time,
-			 uint32_t period, int32_t scan_seq)
+static void count_span(struct nrp_task_moves *m, const struct nrp_task *task, uint64_t time,
+		       enum growth g, bool local_before)
 {
-	const struct nrp_period_sight *s = &task->sight;
 	struct nrp_sticky *k = &m->sticky;
-	enum growth g =
-		growth(s->period, period, (int64_t)scan_seq - s->scan_seq, task->period_max);
 
-	if (s->reset_possible || scan_seq < s->scan_seq)
-		g = OPEN;
-	if (task->unsure)
-		return;
 	if (!task->failed) {
 		k->clean_doubled += g == DOUBLED;
 		k->clean_capped += g == CAPPED;
@@ -130,11 +130,49 @@ static void check_passes(struct nrp_task_moves *m, const struct nrp_task *task, 
 		return;
 	}
 	k->doubled += g == DOUBLED;
+	k->doubled_despite_faults += g == DOUBLED && local_before;
 	k->capped += g == CAPPED;
 	k->disagree += g == OTHER;
 	k->undecided += g == OPEN;
-	if (g == OTHER && !k->first_disagreement)
+	if (g == OTHER && (!k->first_disagreement || time < k->first_disagreement))
 		k->first_disagreement = time;
+}
+
+/* A span whose end showed no longest period is judged by the next sight before another pass. */
+static void check_waiting(struct nrp_task_moves *m, struct nrp_task *task, int32_t scan_seq,
+			  uint32_t period_max)
+{
+	struct nrp_period_span *w = &task->waiting;
+
+	if (!w->used || (scan_seq == w->scan_seq && !task->sight.broken && !period_max))
+		return;
+	if (scan_seq != w->scan_seq || task->sight.broken)
+		period_max = 0;
+	count_span(m, task, w->time, growth(w->from, w->to, w->passes, period_max), false);
+	w->used = false;
+}
+
+static void check_passes(struct nrp_task_moves *m, struct nrp_task *task, uint64_t time,
+			 uint32_t period, int32_t scan_seq, uint32_t period_max)
+{
+	const struct nrp_period_sight *s = &task->sight;
+	int64_t passes = (int64_t)scan_seq - s->scan_seq;
+	enum growth g = OPEN;
+
+	if (!s->reset_possible && passes > 0)
+		g = growth(s->period, period, passes, period_max);
+	else
+		passes = 0;
+	if (g != OPEN || period_max || !passes) {
+		count_span(m, task, time, g, s->local_before);
+		return;
+	}
+	task->waiting = (struct nrp_period_span){ .used = true,
+						  .from = s->period,
+						  .to = period,
+						  .passes = passes,
+						  .scan_seq = scan_seq,
+						  .time = time };
 }
 
 void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
@@ -143,21 +181,29 @@ void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
 {
 	const struct nrp_period_sight *s = &task->sight;
 
-	if (period_max)
-		task->period_max = period_max;
+	check_waiting(m, task, scan_seq, period_max);
 	if (s->seen && !s->broken) {
 		if (scan_seq == s->scan_seq)
 			check_resets(m, task, facts, period);
-		else
-			check_passes(m, task, time, period, scan_seq);
+		else if (!task->unsure)
+			check_passes(m, task, time, period, scan_seq, period_max);
 	}
 	/* 0: the next pass sets it, before it scans. */
 	task->sight = (struct nrp_period_sight){
 		.seen = period != 0,
 		.grouped = grouped,
+		.local_before = task->local_since,
 		.period = period,
 		.scan_seq = scan_seq,
 	};
+}
+
+void nrp_periods_end(struct nrp_task_moves *m, const struct nrp_task *task)
+{
+	const struct nrp_period_span *w = &task->waiting;
+
+	if (w->used)
+		count_span(m, task, w->time, growth(w->from, w->to, w->passes, 0), false);
 }
 
 /* Open steps are counted at the rate of the decided ones. */
