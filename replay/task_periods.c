@@ -45,6 +45,11 @@ void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
 
 /* ---- resets against the record ------------------------------------------------------ */
 
+static uint32_t tunable(int64_t value, uint32_t fallback)
+{
+	return value > 0 && value <= NRP_MAX_SYSCTL ? (uint32_t)value : fallback;
+}
+
 /*
  * A reset that changes nothing is no contradiction: the period may have been the start value. For a
  * task without a group that is at most the minimum for an address space of one window.
@@ -52,10 +57,8 @@ void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
 static bool reset_would_show(const struct nrp_period_sight *s, const struct nrp_host_facts *facts)
 {
 	struct nrp_scan_tunables t = {
-		.size_mb =
-			facts->scan_size_mb > 0 ? (uint32_t)facts->scan_size_mb : DEFAULT_SIZE_MB,
-		.period_min_ms = facts->scan_period_min_ms > 0 ? (uint32_t)facts->scan_period_min_ms
-							       : DEFAULT_PERIOD_MIN_MS,
+		.size_mb = tunable(facts->scan_size_mb, DEFAULT_SIZE_MB),
+		.period_min_ms = tunable(facts->scan_period_min_ms, DEFAULT_PERIOD_MIN_MS),
 		.page_size = 4096, /* does not matter to an empty address space */
 	};
 
