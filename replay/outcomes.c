@@ -60,6 +60,13 @@ static enum nrp_attempt_end end_of(const struct nrp_outcomes *o, const struct nr
 	return o->migrations_recorded ? NRP_END_REFUSED : NRP_END_UNKNOWN;
 }
 
+/* Where events are missing, a move without its report or its event contradicts nothing. */
+static bool may_lack_events(const struct nrp_outcomes *o, const struct nrp_hint_fault *f)
+{
+	return o->events_missing && (NRP_NULL(f, hint_fault, tnf_flags) ||
+				     (nrp_fault_moved(f) && !has_migrate_event(f)));
+}
+
 /* ---- a generation's answer against the record --------------------------------------- */
 
 /* The facts that can end an attempt, one of them true in each. */
@@ -167,8 +174,8 @@ static struct explained explain(const struct nrp_outcomes *outcomes,
 			continue;
 		a.pages = pages;
 		o = nrp_outcome_decide(variant, &a);
-		if (report_matches(variant, &o, f) && result_matches(&o, f) &&
-		    limiter_matches(&o, f) &&
+		if ((!outcomes->reports_recorded || report_matches(variant, &o, f)) &&
+		    result_matches(&o, f) && limiter_matches(&o, f) &&
 		    (!outcomes->prepare_recorded || prepare_matches(&o, f)) &&
 		    (!outcomes->migrations_recorded || event_matches(&o, f)))
 			add_explanation(&e, &o);
@@ -210,6 +217,10 @@ static void check_attempt(struct nrp_outcomes *o, const struct nrp_hint_fault *f
 			continue;
 		}
 		by[v] = explain(o, (enum nrp_outcome_variant)v, f);
+		if (!by[v].any && may_lack_events(o, f)) {
+			c->undecided++;
+			continue;
+		}
 		c->agree += by[v].any;
 		c->disagree += !by[v].any;
 		c->decided_by_end[end]++;
@@ -224,7 +235,7 @@ static void check_attempt(struct nrp_outcomes *o, const struct nrp_hint_fault *f
 	o->counters.pgmigrate_fail_lower += e->fail_least;
 	o->counters.pgmigrate_fail_upper += e->fail_most;
 	o->counters.huge_moves += e->huge_move;
-	if (!e->any && !o->first_disagreement)
+	if (!e->any && !may_lack_events(o, f) && !o->first_disagreement)
 		o->first_disagreement = f->time;
 }
 
@@ -288,6 +299,8 @@ int nrp_outcomes_load(struct nrp_outcomes *ret, struct nrp_store *store,
 	int r = nrp_store_capture_has_probe(store, capture->id, "mm_migrate_pages",
 					    &o.migrations_recorded, err);
 
+	o.reports_recorded = capture->facts.has_task_fault;
+	o.events_missing = capture->lost_events || capture->loss_gaps || capture->unjoined_events;
 	/* Kernels before it have no prepare step: there its absence is a fact. */
 	o.prepare_recorded = capture->facts.has_prepare_step || o.chosen != NRP_OUTCOME_612;
 	for (int v = 0; v < NRP_NR_OUTCOME_VARIANTS; v++)

@@ -59,6 +59,8 @@ struct nrp_outcomes {
 	struct nrp_outcome_counters counters;
 	bool prepare_recorded; /* results of the prepare step, or that there is none, are on record
 				*/
+	bool reports_recorded; /* task_numa_fault was on record */
+	bool events_missing;   /* events were lost, or belong to no record */
 	bool migrations_recorded;    /* mm_migrate_pages was on record */
 	uint64_t first_disagreement; /* ns: time of the first fault against the chosen rules;
 				      * 0: none */

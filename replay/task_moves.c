@@ -354,6 +354,8 @@ int nrp_task_moves_run(struct nrp_task_moves *ret, struct nrp_store *store,
 	if (r == 0)
 		r = nrp_store_capture_has_probe(store, capture->id, "preferred",
 						&run.preferred_probed, err);
+	run.m.events_missing =
+		capture->lost_events || capture->loss_gaps || capture->unjoined_events;
 	if (r == 0)
 		r = read_all(&run, store, err);
 	if (r == 0) {

@@ -48,6 +48,8 @@ struct nrp_task_moves {
 	uint64_t cross_node;     /* of these: known to change the node */
 	uint64_t chosen;         /* times that placement chose a CPU */
 	uint64_t faults_unknown; /* cross_node moves of tasks that may lack fault arrays */
+	bool events_missing;     /* events were lost, or belong to no record: what contradicts a
+				  * rule is undecided then */
 	struct nrp_reset_count reset[NRP_NR_SCAN_RESET_VARIANTS];
 	struct nrp_claim_count claim;
 	struct nrp_sticky sticky;

@@ -91,6 +91,8 @@ static void check_resets(struct nrp_task_moves *m, const struct nrp_task *task,
 			c->undecided++;
 		else if (changed == (answer == NRP_RESET_YES))
 			c->agree++;
+		else if (m->events_missing)
+			c->undecided++;
 		else
 			c->disagree++;
 	}
@@ -126,6 +128,9 @@ static void count_span(struct nrp_task_moves *m, const struct nrp_task *task, ui
 {
 	struct nrp_sticky *k = &m->sticky;
 
+	/* A move that set the period back may be among the missing events. */
+	if (g == OTHER && m->events_missing)
+		g = OPEN;
 	if (!task->failed) {
 		k->clean_doubled += g == DOUBLED;
 		k->clean_capped += g == CAPPED;

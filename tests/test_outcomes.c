@@ -66,7 +66,7 @@ static void put(struct lane_file *file, uint64_t time, const struct left *l, boo
 		NRP_SET(&f, hint_fault, mem_nid, (int16_t)l->mem_nid);
 		NRP_SET(&f, hint_fault, moved, (l->tnf & NRP_TNF_MIGRATED) != 0);
 	} else if (!l->open) {
-		NRP_SET(&f, hint_fault, moved, 0);
+		NRP_SET(&f, hint_fault, moved, l->succeeded > 0);
 	}
 	if (l->pages)
 		NRP_SET(&f, hint_fault, pages, l->pages);
@@ -74,8 +74,8 @@ static void put(struct lane_file *file, uint64_t time, const struct left *l, boo
 }
 
 /* Loads @n attempts, 1 ms apart, as a kernel of @variant recorded them. */
-static struct nrp_outcomes load(enum nrp_outcome_variant variant, const struct left *left, size_t n,
-				const char *const *probes)
+static struct nrp_outcomes load_with(enum nrp_outcome_variant variant, const struct left *left,
+				     size_t n, const char *const *probes, uint64_t unjoined)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
 	struct nrp_outcomes o;
@@ -86,6 +86,8 @@ static struct nrp_outcomes load(enum nrp_outcome_variant variant, const struct l
 	file.capture.facts.has_ratelimit_event = variant == NRP_OUTCOME_418;
 	file.capture.facts.has_thp_function = variant <= NRP_OUTCOME_510;
 	file.capture.facts.moved_result = variant != NRP_OUTCOME_612;
+	file.capture.facts.has_task_fault = true;
+	file.capture.unjoined_events = unjoined;
 	for (size_t i = 0; i < n; i++)
 		put(&file, (i + 1) * MS, &left[i], variant == NRP_OUTCOME_418);
 	lane_ready(&file);
@@ -93,6 +95,12 @@ static struct nrp_outcomes load(enum nrp_outcome_variant variant, const struct l
 	lane_end(&file);
 	assert_int_equal(o.chosen, variant);
 	return o;
+}
+
+static struct nrp_outcomes load(enum nrp_outcome_variant variant, const struct left *left, size_t n,
+				const char *const *probes)
+{
+	return load_with(variant, left, n, probes, 0);
 }
 
 static void check_end(const struct nrp_outcomes *o, enum nrp_attempt_end end, uint64_t attempts,
@@ -340,6 +348,22 @@ static void test_open_attempts_and_unknown_sizes_are_undecided(void **state)
 	nrp_outcomes_clear(&o);
 }
 
+/* A report or an event that is gone proves nothing; what is there still does. */
+static void test_missing_events_leave_moves_undecided(void **state)
+{
+	struct left left[] = { MOVED, MOVED, MOVED };
+	struct nrp_outcomes o;
+
+	(void)state;
+	left[0].tnf = -1; /* moved is known from the result */
+	left[1].succeeded = -1;
+	left[2].tnf = NRP_TNF_MIGRATE_FAIL;
+	o = load_with(NRP_OUTCOME_510, left, 3, with_migrations, 2);
+	check_agreement(&o, 0, 1, 2);
+	assert_int_equal(o.first_disagreement, 3 * MS);
+	nrp_outcomes_clear(&o);
+}
+
 /* Then a failed attempt may have ended before or in migrate_pages. */
 static void test_without_the_event_on_record_failures_stay_unknown(void **state)
 {
@@ -378,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_contradictions_are_found),
 		cmocka_unit_test(test_open_attempts_and_unknown_sizes_are_undecided),
 		cmocka_unit_test(test_without_the_event_on_record_failures_stay_unknown),
+		cmocka_unit_test(test_missing_events_leave_moves_undecided),
 		cmocka_unit_test(test_no_attempt_is_no_evidence),
 	};
 

@@ -247,6 +247,26 @@ static void test_a_reset_that_would_show_but_does_not(void **state)
 	check_record(&m, NRP_SCAN_RESET_LIM, 2, 0, 0);
 }
 
+static void test_missing_events_leave_contradictions_undecided(void **state)
+{
+	struct nrp_task_moves m;
+
+	(void)state;
+	begin(all_probes);
+	file.capture.lost_events = 1;
+	fault(10, 1, 1, 7, 400, 0);
+	fault(30, 1, 1, 7, 100, 0); /* set back, but by which step? */
+	fault(10, 2, 1, 1, 1000, FAIL);
+	fault(20, 2, 1, 1, 1000, 0);
+	fault(120, 2, 1, 2, 3000, 0);
+	m = run();
+	assert_true(m.events_missing);
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
+		check_record(&m, (enum nrp_scan_reset_variant)v, 0, 0, 1);
+	assert_int_equal(m.sticky.disagree, 0);
+	assert_int_equal(m.sticky.undecided, 1);
+}
+
 /* scan_delay becomes the start value at a task's first tick, without any move. */
 static void test_the_first_tick_is_no_contradiction(void **state)
 {
@@ -452,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_preferred_node_follows_its_event_or_goes_stale),
 		cmocka_unit_test(test_a_changed_period_without_placement_was_set_back),
 		cmocka_unit_test(test_a_reset_that_would_show_but_does_not),
+		cmocka_unit_test(test_missing_events_leave_contradictions_undecided),
 		cmocka_unit_test(test_the_first_tick_is_no_contradiction),
 		cmocka_unit_test(test_s10_doubles_to_the_longest_period),
 		cmocka_unit_test(test_adapting_after_a_failure_disagrees),
