@@ -73,26 +73,28 @@ static void put(struct lane_file *file, uint64_t time, const struct left *l, boo
 	lane_put(file, NRP_HINT_FAULT, &f);
 }
 
-/* Loads @n attempts, 1 ms apart, as a kernel of @variant recorded them. */
-static struct nrp_outcomes load_with(enum nrp_outcome_variant variant, const struct left *left,
-				     size_t n, const char *const *probes, uint64_t unjoined)
+/* Facts of a kernel of a generation whose events were all probed. */
+static void set_facts(struct nrp_host_facts *facts, enum nrp_outcome_variant variant)
+{
+	facts->has_prepare_step = variant == NRP_OUTCOME_612;
+	facts->has_ratelimit_event = variant == NRP_OUTCOME_418;
+	facts->has_thp_function = variant <= NRP_OUTCOME_510;
+	facts->moved_result = variant != NRP_OUTCOME_612;
+	facts->has_task_fault = true;
+}
+
+/* Stores @n attempts, 1 ms apart, and loads them. */
+static struct nrp_outcomes load_file(struct lane_file *file, enum nrp_outcome_variant variant,
+				     const struct left *left, size_t n)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
 	struct nrp_outcomes o;
-	struct lane_file file;
 
-	lane_begin(&file, probes);
-	file.capture.facts.has_prepare_step = variant == NRP_OUTCOME_612;
-	file.capture.facts.has_ratelimit_event = variant == NRP_OUTCOME_418;
-	file.capture.facts.has_thp_function = variant <= NRP_OUTCOME_510;
-	file.capture.facts.moved_result = variant != NRP_OUTCOME_612;
-	file.capture.facts.has_task_fault = true;
-	file.capture.unjoined_events = unjoined;
 	for (size_t i = 0; i < n; i++)
-		put(&file, (i + 1) * MS, &left[i], variant == NRP_OUTCOME_418);
-	lane_ready(&file);
-	assert_ok(nrp_outcomes_load(&o, file.store, &file.capture, &err), &err);
-	lane_end(&file);
+		put(file, (i + 1) * MS, &left[i], variant == NRP_OUTCOME_418);
+	lane_ready(file);
+	assert_ok(nrp_outcomes_load(&o, file->store, &file->capture, &err), &err);
+	lane_end(file);
 	assert_int_equal(o.chosen, variant);
 	return o;
 }
@@ -100,7 +102,11 @@ static struct nrp_outcomes load_with(enum nrp_outcome_variant variant, const str
 static struct nrp_outcomes load(enum nrp_outcome_variant variant, const struct left *left, size_t n,
 				const char *const *probes)
 {
-	return load_with(variant, left, n, probes, 0);
+	struct lane_file file;
+
+	lane_begin(&file, probes);
+	set_facts(&file.capture.facts, variant);
+	return load_file(&file, variant, left, n);
 }
 
 static void check_end(const struct nrp_outcomes *o, enum nrp_attempt_end end, uint64_t attempts,
@@ -352,13 +358,17 @@ static void test_open_attempts_and_unknown_sizes_are_undecided(void **state)
 static void test_missing_events_leave_moves_undecided(void **state)
 {
 	struct left left[] = { MOVED, MOVED, MOVED };
+	struct lane_file file;
 	struct nrp_outcomes o;
 
 	(void)state;
 	left[0].tnf = -1; /* moved is known from the result */
 	left[1].succeeded = -1;
 	left[2].tnf = NRP_TNF_MIGRATE_FAIL;
-	o = load_with(NRP_OUTCOME_510, left, 3, with_migrations, 2);
+	lane_begin(&file, with_migrations);
+	set_facts(&file.capture.facts, NRP_OUTCOME_510);
+	file.capture.unjoined_events = 2;
+	o = load_file(&file, NRP_OUTCOME_510, left, 3);
 	check_agreement(&o, 0, 1, 2);
 	assert_int_equal(o.first_disagreement, 3 * MS);
 	nrp_outcomes_clear(&o);
@@ -379,6 +389,32 @@ static void test_without_the_event_on_record_failures_stay_unknown(void **state)
 	check_agreement(&o, 2, 0, 0);
 	assert_int_equal(o.counters.pgmigrate_fail_lower, 0);
 	assert_int_equal(o.counters.pgmigrate_fail_upper, 1);
+	nrp_outcomes_clear(&o);
+}
+
+static void test_what_was_not_probed_is_not_asked_for(void **state)
+{
+	struct left left[] = { MOVED };
+	struct lane_file file;
+	struct nrp_outcomes o;
+
+	(void)state;
+	left[0].tnf = -1;
+	lane_begin(&file, with_migrations);
+	set_facts(&file.capture.facts, NRP_OUTCOME_510);
+	file.capture.facts.has_task_fault = false;
+	o = load_file(&file, NRP_OUTCOME_510, left, 1);
+	check_agreement(&o, 1, 0, 0);
+	nrp_outcomes_clear(&o);
+
+	/* The turned return value shows the generation though its prepare step was not probed. */
+	left[0].tnf = NRP_TNF_MIGRATED;
+	left[0].result = 0;
+	lane_begin(&file, with_migrations);
+	set_facts(&file.capture.facts, NRP_OUTCOME_612);
+	file.capture.facts.has_prepare_step = false;
+	o = load_file(&file, NRP_OUTCOME_612, left, 1);
+	check_agreement(&o, 1, 0, 0);
 	nrp_outcomes_clear(&o);
 }
 
@@ -403,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_open_attempts_and_unknown_sizes_are_undecided),
 		cmocka_unit_test(test_without_the_event_on_record_failures_stay_unknown),
 		cmocka_unit_test(test_missing_events_leave_moves_undecided),
+		cmocka_unit_test(test_what_was_not_probed_is_not_asked_for),
 		cmocka_unit_test(test_no_attempt_is_no_evidence),
 	};
 

@@ -34,7 +34,8 @@ static struct nrp_task_moves run(void)
 }
 
 /* A fault whose filter call saw the task's state; reported after half a ms. */
-static void fault(uint64_t ms, int tid, int preferred, int seq, uint32_t period, uint8_t flags)
+static void put_fault(uint64_t ms, int tid, int preferred, int seq, uint32_t period, uint8_t flags,
+		      bool grouped)
 {
 	LANE_ROW(hint_fault, f, ms * MS);
 
@@ -45,7 +46,14 @@ static void fault(uint64_t ms, int tid, int preferred, int seq, uint32_t period,
 	NRP_SET(&f, hint_fault, scan_period, period);
 	NRP_SET(&f, hint_fault, tnf_flags, flags);
 	NRP_SET(&f, hint_fault, end_delay, MS / 2);
+	if (grouped)
+		NRP_SET(&f, hint_fault, numa_group, 0xff10);
 	lane_put(&file, NRP_HINT_FAULT, &f);
+}
+
+static void fault(uint64_t ms, int tid, int preferred, int seq, uint32_t period, uint8_t flags)
+{
+	put_fault(ms, tid, preferred, seq, period, flags, false);
 }
 
 static void pass(uint64_t ms, int tid, int preferred, int seq, uint32_t period, uint32_t period_max)
@@ -241,10 +249,14 @@ static void test_a_reset_that_would_show_but_does_not(void **state)
 	fault(10, 2, 1, 7, 1000, 0);
 	migrate(20, 2, 0, 4);
 	fault(30, 2, 1, 7, 1000, 0);
+	/* So may any period be that of a task in a group. */
+	put_fault(10, 3, 1, 7, 2000, 0, true);
+	migrate(20, 3, 0, 4);
+	put_fault(30, 3, 1, 7, 2000, 0, true);
 	m = run();
-	check_record(&m, NRP_SCAN_RESET_418, 2, 0, 0);
-	check_record(&m, NRP_SCAN_RESET_ALL, 0, 1, 1);
-	check_record(&m, NRP_SCAN_RESET_LIM, 2, 0, 0);
+	check_record(&m, NRP_SCAN_RESET_418, 3, 0, 0);
+	check_record(&m, NRP_SCAN_RESET_ALL, 0, 1, 2);
+	check_record(&m, NRP_SCAN_RESET_LIM, 3, 0, 0);
 }
 
 static void test_missing_events_leave_contradictions_undecided(void **state)
@@ -410,6 +422,19 @@ static void test_c2_after_it_is_done(void **state)
 	check_claims(2, 0, 0);
 }
 
+/* Chosen after 121.5, while the other claim lasts to 122 at the latest. */
+static void test_a_choice_may_be_older_than_its_request(void **state)
+{
+	(void)state;
+	begin(all_probes);
+	move(100, NRP_MOVE_MOVE, 1, 0, 5, 0);
+	migrate(120, 1, 0, 5);
+	fault(121, 2, 1, 7, 100, 0);
+	fault(122, 1, 1, 7, 100, 0);
+	move(130, NRP_MOVE_MOVE, 2, 1, 5, 0);
+	check_claims(2, 0, 1);
+}
+
 static void test_c3_other_cpu_and_c4_three_at_once(void **state)
 {
 	(void)state;
@@ -480,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_moves_forks_and_programs_break_the_series),
 		cmocka_unit_test(test_c1_request_inside_another),
 		cmocka_unit_test(test_c2_after_it_is_done),
+		cmocka_unit_test(test_a_choice_may_be_older_than_its_request),
 		cmocka_unit_test(test_c3_other_cpu_and_c4_three_at_once),
 		cmocka_unit_test(test_c5_swap_needs_both),
 		cmocka_unit_test(test_a_request_ends_with_the_next_event),

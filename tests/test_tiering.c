@@ -160,6 +160,21 @@ static void test_recorded_answers_are_compared_where_the_bounds_decide(void **st
 	nrp_tiering_clear(&t);
 }
 
+/* 1002 ms between events may be 998 between ticks. */
+static void test_ticks_blur_ages(void **state)
+{
+	struct nrp_tiering t;
+
+	(void)state;
+	begin();
+	arm(5000, 5000);
+	fault(6002, FIRST, 1, 1, -1);
+	fault(6004, FIRST + 0x1000, 1, 1, -1); /* at least 1000 */
+	t = run_static();
+	check(&t.lane[0], 0, 0, 1);
+	nrp_tiering_clear(&t);
+}
+
 /* 17000 ms look like 616. */
 static void test_ages_wrap(void **state)
 {
@@ -365,6 +380,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds_by_age_threshold_and_free_space),
 		cmocka_unit_test(test_recorded_answers_are_compared_where_the_bounds_decide),
+		cmocka_unit_test(test_ticks_blur_ages),
 		cmocka_unit_test(test_ages_wrap),
 		cmocka_unit_test(test_parameters_decide),
 		cmocka_unit_test(test_rate_limit_with_lagging_counters),

@@ -190,6 +190,18 @@ static void test_t9_ages_wrap(void **state)
 	assert_true(r.admitted);
 }
 
+/* As T4, one ms earlier: a whole scan period is not over before it has passed. */
+static void test_the_threshold_stays_for_a_whole_period(void **state)
+{
+	struct nrp_tiering_params p = params(NRP_TIERING_61, 10);
+	struct nrp_tiering_node node = adjusting(700);
+
+	(void)state;
+	assert_true(ask(&p, &node, 60000, 59990, 1).admitted);
+	assert_int_equal(node.threshold_ms, 0);
+	assert_int_equal(node.threshold_start_ms, 0);
+}
+
 /* S = 10: units of 4 ms, ages modulo 4096 ms. 5003 ms is stored as (5003 / 4) % 1024 = 226. */
 static void test_narrow_fields_count_in_larger_units(void **state)
 {
@@ -254,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_t7_floor_and_ceiling),
 		cmocka_unit_test(test_t8_free_space_admits_and_forgets_the_threshold),
 		cmocka_unit_test(test_t9_ages_wrap),
+		cmocka_unit_test(test_the_threshold_stays_for_a_whole_period),
 		cmocka_unit_test(test_narrow_fields_count_in_larger_units),
 		cmocka_unit_test(test_the_clock_wraps),
 		cmocka_unit_test(test_units),

@@ -63,6 +63,12 @@ uint32_t nrp_scan_max(const struct nrp_scan_tunables *tunables, uint64_t rss_pag
 	return most > least ? (uint32_t)most : least;
 }
 
+/* The kernel does not come here with an empty whole: every fault counts in both ratios. */
+static uint64_t tenths_of(uint64_t part, uint64_t whole)
+{
+	return whole ? SLOTS * part / whole : 0;
+}
+
 /* Tenths of the period to add; negative: to take off. */
 static int32_t slots_to_add(uint64_t private_tenths, uint64_t local_tenths)
 {
@@ -87,10 +93,9 @@ bool nrp_scan_adapt(struct nrp_scan_task *task, uint64_t shared, uint64_t privat
 		task->period_ms = doubled < task->period_max_ms ? doubled : task->period_max_ms;
 		return true;
 	}
-	/* Without faults in a ratio's denominator the kernel cannot get here. */
 	period = task->period_ms +
-		 slot * (uint32_t)slots_to_add(SLOTS * private / (private + shared),
-					       SLOTS * task->local / (task->remote + task->local));
+		 slot * (uint32_t)slots_to_add(tenths_of(private, private + shared),
+					       tenths_of(task->local, task->remote + task->local));
 	task->period_ms = period < min_ms ? min_ms : period > max_ms ? max_ms : period;
 	task->remote = 0;
 	task->local = 0;
