@@ -75,6 +75,7 @@ static int see_life(struct run *r, const struct nrp_task_life *l)
 	/* Up to 4.18 exec frees the arrays, with all counters; later it keeps them. */
 	if (t->faults == NRP_RESET_YES)
 		t->faults = t->faults_before = NRP_RESET_UNKNOWN;
+	nrp_periods_group(&r->m, t, true); /* exec leaves the group: nothing follows any more */
 	t->unsure = t->failed;
 	t->scan_seq.known = 0;
 	t->sight.seen = false;
@@ -188,7 +189,7 @@ static int see_pass(struct run *r, const struct nrp_scan_pass *p)
 	t->scan_seq = NRP_RESET_KNOWN(p->task_scan_seq);
 	if (!NRP_NULL(p, scan_pass, scan_period))
 		nrp_periods_see(&r->m, t, &r->capture->facts, p->time, p->scan_period,
-				p->task_scan_seq, p->scan_period_max, t->sight.grouped);
+				p->task_scan_seq, p->scan_period_max);
 	return 0;
 }
 
@@ -236,7 +237,8 @@ static int see_fault(struct run *r, const struct nrp_hint_fault *f)
 		t->scan_seq = NRP_RESET_KNOWN(f->scan_seq);
 		if (!NRP_NULL(f, hint_fault, scan_period))
 			nrp_periods_see(&r->m, t, &r->capture->facts, f->time, f->scan_period,
-					f->scan_seq, 0, !NRP_NULL(f, hint_fault, numa_group));
+					f->scan_seq, 0);
+		nrp_periods_group(&r->m, t, !NRP_NULL(f, hint_fault, numa_group));
 	}
 	if (reported)
 		see_report(r, t, f);

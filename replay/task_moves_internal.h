@@ -8,7 +8,6 @@
 /* One sight of a task's scan period, and what happened since. */
 struct nrp_period_sight {
 	bool seen;
-	bool grouped;        /* the task has, or may have, a numa_group */
 	bool local_before;   /* the task's counters held local faults already */
 	bool reset_possible; /* a step that some variant resets on, or may */
 	bool broken;         /* forked or executed since: sequence numbers mean nothing */
@@ -41,6 +40,8 @@ struct nrp_task {
 	struct nrp_scan_reset_number scan_seq;
 	struct nrp_period_sight sight;
 	struct nrp_period_span waiting;
+	/* Resets that did not show: contradictions, if the task is in no group. By variant. */
+	uint32_t hidden[NRP_NR_SCAN_RESET_VARIANTS];
 	/* Claims: indices + 1 into the requests; 0: none. */
 	size_t open;        /* own request that is not done */
 	size_t pending;     /* own request that is done; the CPU may still be claimed */
@@ -64,12 +65,13 @@ struct nrp_claims {
 void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
 		      const struct nrp_scan_reset_event *event);
 /*
- * The task's period is seen. @period_max 0: not seen. @grouped: has or may have a numa_group.
- * @time: of the sight, ns.
+ * The task's period is seen. @period_max 0: not seen. @time: of the sight, ns.
  */
 void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
 		     const struct nrp_host_facts *facts, uint64_t time, uint32_t period,
-		     int32_t scan_seq, uint32_t period_max, bool grouped);
+		     int32_t scan_seq, uint32_t period_max);
+/* A filter call shows whether the task is in a numa_group. Who is in none was in none before. */
+void nrp_periods_group(struct nrp_task_moves *m, struct nrp_task *task, bool grouped);
 /* No more sights of this task. */
 void nrp_periods_end(struct nrp_task_moves *m, const struct nrp_task *task);
 /* Sets the values between lower and upper. */

@@ -54,7 +54,7 @@ static uint32_t tunable(int64_t value, uint32_t fallback)
  * A reset that changes nothing is no contradiction: the period may have been the start value. For a
  * task without a group that is at most the minimum for an address space of one window.
  */
-static bool reset_would_show(const struct nrp_period_sight *s, const struct nrp_host_facts *facts)
+static bool reset_would_show(const struct nrp_host_facts *facts, uint32_t period)
 {
 	struct nrp_scan_tunables t = {
 		.size_mb = tunable(facts->scan_size_mb, DEFAULT_SIZE_MB),
@@ -62,7 +62,7 @@ static bool reset_would_show(const struct nrp_period_sight *s, const struct nrp_
 		.page_size = 4096, /* does not matter to an empty address space */
 	};
 
-	return !s->grouped && s->period > nrp_scan_min(&t, 0);
+	return period > nrp_scan_min(&t, 0);
 }
 
 /* A young task's first tick sets its period from scan_delay to the start value. */
@@ -72,7 +72,23 @@ static bool may_be_the_first_tick(const struct nrp_period_sight *s,
 	return facts->scan_delay_ms < 0 || s->period == facts->scan_delay_ms;
 }
 
-static void check_resets(struct nrp_task_moves *m, const struct nrp_task *task,
+enum verdict { AGREE, DISAGREE, UNDECIDED, IF_UNGROUPED };
+
+static enum verdict judge(const struct nrp_task_moves *m, const struct nrp_period_sight *s,
+			  const struct nrp_host_facts *facts, uint8_t answer, bool changed)
+{
+	if (answer == NRP_RESET_UNKNOWN)
+		return UNDECIDED;
+	if (changed == (answer == NRP_RESET_YES))
+		return AGREE;
+	if (m->events_missing)
+		return UNDECIDED;
+	if (changed)
+		return may_be_the_first_tick(s, facts) ? UNDECIDED : DISAGREE;
+	return reset_would_show(facts, s->period) ? IF_UNGROUPED : UNDECIDED;
+}
+
+static void check_resets(struct nrp_task_moves *m, struct nrp_task *task,
 			 const struct nrp_host_facts *facts, uint32_t period)
 {
 	const struct nrp_period_sight *s = &task->sight;
@@ -82,19 +98,24 @@ static void check_resets(struct nrp_task_moves *m, const struct nrp_task *task,
 		return;
 	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
 		struct nrp_reset_count *c = &m->reset[v];
-		uint8_t answer = s->reset[v];
+		enum verdict verdict = judge(m, s, facts, s->reset[v], changed);
 
 		c->decisions++;
-		if (answer == NRP_RESET_UNKNOWN ||
-		    (changed && answer == NRP_RESET_NO && may_be_the_first_tick(s, facts)) ||
-		    (!changed && answer == NRP_RESET_YES && !reset_would_show(s, facts)))
-			c->undecided++;
-		else if (changed == (answer == NRP_RESET_YES))
-			c->agree++;
-		else if (m->events_missing)
-			c->undecided++;
-		else
-			c->disagree++;
+		c->agree += verdict == AGREE;
+		c->disagree += verdict == DISAGREE;
+		c->undecided += verdict == UNDECIDED || verdict == IF_UNGROUPED;
+		task->hidden[v] += verdict == IF_UNGROUPED;
+	}
+}
+
+void nrp_periods_group(struct nrp_task_moves *m, struct nrp_task *task, bool grouped)
+{
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
+		if (!grouped) {
+			m->reset[v].disagree += task->hidden[v];
+			m->reset[v].undecided -= task->hidden[v];
+		}
+		task->hidden[v] = 0;
 	}
 }
 
@@ -185,7 +206,7 @@ static void check_passes(struct nrp_task_moves *m, struct nrp_task *task, uint64
 
 void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
 		     const struct nrp_host_facts *facts, uint64_t time, uint32_t period,
-		     int32_t scan_seq, uint32_t period_max, bool grouped)
+		     int32_t scan_seq, uint32_t period_max)
 {
 	const struct nrp_period_sight *s = &task->sight;
 
@@ -199,7 +220,6 @@ void nrp_periods_see(struct nrp_task_moves *m, struct nrp_task *task,
 	/* 0: the next pass sets it, before it scans. */
 	task->sight = (struct nrp_period_sight){
 		.seen = period != 0,
-		.grouped = grouped,
 		.local_before = task->local_since,
 		.period = period,
 		.scan_seq = scan_seq,

@@ -249,14 +249,19 @@ static void test_a_reset_that_would_show_but_does_not(void **state)
 	fault(10, 2, 1, 7, 1000, 0);
 	migrate(20, 2, 0, 4);
 	fault(30, 2, 1, 7, 1000, 0);
+	/* Seen by the task's own pass, and no group shows up later. */
+	fault(10, 4, 1, 7, 2000, 0);
+	migrate(20, 4, 0, 4);
+	pass(30, 4, 1, 7, 2000, 60000);
+	fault(40, 4, 1, 7, 2000, 0);
 	/* So may any period be that of a task in a group. */
 	put_fault(10, 3, 1, 7, 2000, 0, true);
 	migrate(20, 3, 0, 4);
 	put_fault(30, 3, 1, 7, 2000, 0, true);
 	m = run();
-	check_record(&m, NRP_SCAN_RESET_418, 3, 0, 0);
-	check_record(&m, NRP_SCAN_RESET_ALL, 0, 1, 2);
-	check_record(&m, NRP_SCAN_RESET_LIM, 3, 0, 0);
+	check_record(&m, NRP_SCAN_RESET_418, 4, 0, 0);
+	check_record(&m, NRP_SCAN_RESET_ALL, 0, 2, 2);
+	check_record(&m, NRP_SCAN_RESET_LIM, 4, 0, 0);
 }
 
 static void test_missing_events_leave_contradictions_undecided(void **state)
