@@ -161,13 +161,13 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	const struct nrp_replay_observed *o = &b->r->observed;
 	const struct nrp_world_result *w = lane->world;
 	double attempts = o->attempts ? (double)o->attempts : 1;
-	double guess = (double)w->model_attempts / attempts;
+	double guess = (double)w->new_attempts / attempts;
 	struct nrp_quantity n = spread(lane, offsetof(struct nrp_world_result, kept.waits));
 	struct nrp_quantity ns = spread(lane, offsetof(struct nrp_world_result, kept.ns));
 	bool open = false;
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
-		open |= w[k].model_attempts > 0;
+		open |= w[k].new_attempts > 0;
 		n.upper = max2(n.upper, (double)(w[k].kept.waits + w[k].kept_perhaps.waits));
 		ns.upper = max2(ns.upper, (double)(w[k].kept.ns + w[k].kept_perhaps.ns));
 	}

@@ -63,6 +63,7 @@ struct nrp_world_result {
 	uint64_t suppressed;     /* recorded moves of pages that this world left where they were */
 	uint64_t added;          /* moves that the record does not have */
 	uint64_t model_attempts; /* attempts that the record does not have */
+	uint64_t new_attempts;   /* admitted, but on record refused or not made */
 	uint64_t undecided_filters; /* filter calls with unknown inputs */
 	uint64_t unarmed_faults;    /* recorded faults that the lane's scanner leaves out */
 	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */

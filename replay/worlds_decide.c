@@ -151,6 +151,7 @@ static bool try_recorded(const struct nrp_worlds *w, struct nrp_world *world,
 		return s->moved; /* moved without an attempt on record: as recorded */
 	if (!admit(w, world, s, s->f->attempt_nid))
 		return false;
+	world->result.new_attempts += s->refused;
 	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
 }
 
@@ -158,7 +159,10 @@ static bool try_unrecorded(const struct nrp_worlds *w, struct nrp_world *world,
 			   const struct nrp_step *s)
 {
 	world->result.model_attempts++;
-	return admit(w, world, s, s->this) && unknown_outcome(w, world);
+	if (!admit(w, world, s, s->this))
+		return false;
+	world->result.new_attempts++;
+	return unknown_outcome(w, world);
 }
 
 /* From here on the address space's scan periods, and so its faults, may be others. */
