@@ -254,3 +254,16 @@ int32_t nrp_mm_kin_tgid(struct nrp_mm_kin *k, uint64_t mm)
 
 	return s && s->tgid ? s->tgid : -1;
 }
+
+bool nrp_mm_kin_has_any(struct nrp_mm_kin *k, uint64_t mm)
+{
+	const struct space *a = nrp_pages_get(k->mm, mm, 0);
+	size_t node = a && a->node ? root(k, a->node) : 0, position = 0;
+	const struct task *t;
+	uint64_t key, unused;
+
+	while (node && (t = nrp_pages_next(k->task, &position, &key, &unused)))
+		if (t->node && t->mm != mm && root(k, t->node) == node)
+			return true;
+	return false;
+}

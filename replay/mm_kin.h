@@ -21,6 +21,8 @@ struct nrp_mm_kin *nrp_mm_kin_free(struct nrp_mm_kin *kin);
 
 /* Are both of one family? An address space that the capture does not name has no kin. */
 bool nrp_mm_kin_related(struct nrp_mm_kin *kin, uint64_t mm, uint64_t other);
+/* Is there a task of its family that is not known to run in it? */
+bool nrp_mm_kin_has_any(struct nrp_mm_kin *kin, uint64_t mm);
 /* Process id of an address space, -1: no record names it. */
 int32_t nrp_mm_kin_tgid(struct nrp_mm_kin *kin, uint64_t mm);
 

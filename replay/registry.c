@@ -52,6 +52,8 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 		.name = "scan.reset",
 		.doc = "when a task's move resets its scan period",
 		.source = "migrate_task_rq_fair(), numa_migrate_preferred()",
+		.verified = true,
+		.replayed = true,
 		.variant = {
 			{ "S418", "up to 4.18", "-", "on each placement attempt, moved or not" },
 			{ "S_ALL", "never released alone", "3rd patch of the 2018 series",
@@ -132,16 +134,67 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "actual", "-", "ground truth", "processes that really map the page" },
 		},
 	},
+	[NRP_FAMILY_TIERING_PROMOTE] = {
+		.name = "tiering.promote",
+		.doc = "whether a fault on a slow node promotes its page",
+		.source = "should_numa_migrate_memory(), numa_promotion_rate_limit()",
+		.replayed = true,
+		.variant = {
+			{ "static", "-", "6.1 without the adjustment",
+			  "pages touched within the hot threshold, up to the rate limit" },
+			{ "6.1", "about 5.18 - 7.1", "33024536bafd, c6833e10008f, c959924b0dc5",
+			  "static + the threshold follows the number of candidates" },
+			{ "7.2", "6.18 and later", "-",
+			  "6.1 + promotions into free memory are counted" },
+		},
+		.param = {
+			{ "hot_threshold_ms", "ms", "1000", "age up to which a page is hot", 1, 60000 },
+			{ "rate_limit_mbps", "MB/s", "65536, or the host's",
+			  "promotions per second and target node", 0, 1 << 24 },
+		},
+	},
+	[NRP_FAMILY_TASK_CLAIM] = {
+		.name = "task.claim",
+		.doc = "whether a task move claims its CPU, so that no other task picks it",
+		.source = "task_numa_assign(), numa_migrate_on",
+		.replayed = true,
+		.variant = {
+			{ "none", "up to 4.18", "-", "several tasks may pick one CPU" },
+			{ "claim", "4.19 and later", "1st patch of the 2018 series",
+			  "the second one must pick another CPU, or stay" },
+		},
+	},
+	[NRP_FAMILY_MIGRATE_OUTCOME] = {
+		.name = "migrate.outcome",
+		.doc = "what an attempt must pass before its page moves, and what is counted",
+		.source = "migrate_misplaced_page(), migrate_misplaced_folio(_prepare)()",
+		.verified = true,
+		.replayed = true,
+		.variant = {
+			{ "4.18", "up to 4.18", "-", "limiter behind the file checks; huge pages apart" },
+			{ "5.10", "4.19 - 5.13", "-", "4.18 without limiter" },
+			{ "6.1", "5.14 - 6.10", "-",
+			  "huge pages like others, unless several processes map them" },
+			{ "6.12", "6.11 and later", "-", "a prepare step; shared huge pages move, too" },
+		},
+	},
 };
 
-/* Columns in the order of enum nrp_family_id: vma pte shmem reset filter ratelimit munmap hugetlb.
+/*
+ * Columns in the order of enum nrp_family_id: vma pte shmem reset filter ratelimit munmap hugetlb
+ * tiering claim outcome.
  */
 static const struct nrp_profile profiles[] = {
-	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0 } }, { "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0 } },
-	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0 } }, { "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0 } },
-	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0 } },  { "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1 } },
-	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1 } },  { "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1 } },
-	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3 } },  { "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0 } },
+	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0, 0, 1, 1 } },
+	{ "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1 } },
+	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0, 1, 1, 2 } },
+	{ "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2 } },
+	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2 } },
+	{ "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1, 1, 1, 3 } },
+	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3, 2, 1, 3 } },
+	{ "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1 } },
 };
 
 const struct nrp_param nrp_global_param[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/replay.h"
+#include "replay/mm_kin.h"
 #include "replay/stream.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 		nrp_ratelimit_lane_clear(&replay->lane[i].e0);
 	nrp_attempts_clear(&replay->attempts);
 	nrp_waits_clear(&replay->waits);
+	nrp_tiering_clear(&replay->tiering);
 	free(replay->rates);
 }
 
@@ -30,6 +32,14 @@ static bool same_as_host(const struct nrp_verify_check *check, int variant)
 	return variant == check->chosen || check->indistinguishable[variant];
 }
 
+/* What verify found; NRP_HOST_VARIANT: it found nothing. */
+static int8_t host_variant(const struct nrp_verify_check *check)
+{
+	const struct nrp_verify_variant *v = &check->variant[check->chosen];
+
+	return v->agree && !v->disagree ? (int8_t)check->chosen : NRP_HOST_VARIANT;
+}
+
 /* Names the host's variants where verify found them. */
 static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 {
@@ -43,6 +53,10 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 		v[NRP_FAMILY_MIGRATE_RATELIMIT] = r->has_ratelimit_check
 							  ? (int8_t)r->ratelimit.chosen
 							  : (int8_t)NRP_RATELIMIT_NONE;
+	if (v[NRP_FAMILY_MIGRATE_OUTCOME] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_MIGRATE_OUTCOME] = host_variant(&r->outcome);
+	if (v[NRP_FAMILY_SCAN_RESET] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_SCAN_RESET] = host_variant(&r->reset);
 }
 
 static struct nrp_ratelimit_params limiter_params(const struct nrp_replay *r,
@@ -62,6 +76,12 @@ static struct nrp_ratelimit_params limiter_params(const struct nrp_replay *r,
 	};
 }
 
+/* Huge pages apart, all generations let the same attempts through. */
+static bool same_outcome(int8_t a, int8_t b)
+{
+	return a == b || (a != NRP_OUTCOME_612 && b != NRP_OUTCOME_612);
+}
+
 /* Families in which the lanes are not known to be the same. */
 static void find_differences(struct nrp_replay *r)
 {
@@ -79,6 +99,141 @@ static void find_differences(struct nrp_replay *r)
 	r->off_differs = r->lane[0].off != r->lane[1].off;
 	r->differs[NRP_FAMILY_MIGRATE_RATELIMIT] =
 		!same_params(&r->lane[0].e0.params, &r->lane[1].e0.params);
+	if (same_outcome(r->lane[0].variant[NRP_FAMILY_MIGRATE_OUTCOME],
+			 r->lane[1].variant[NRP_FAMILY_MIGRATE_OUTCOME]))
+		r->differs[NRP_FAMILY_MIGRATE_OUTCOME] = false;
+	r->differs[NRP_FAMILY_TIERING_PROMOTE] |= r->tiering_differs;
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		r->differs[f] &= !r->moot[f];
+}
+
+/* ---- families that this capture may not exercise ------------------------------------ */
+
+/* Attempts on huge pages in processes with kin: others may map the page, too. */
+static int count_shared_huge(struct nrp_replay *r, struct nrp_store *store,
+			     const struct nrp_capture *capture, struct nrp_error *err)
+{
+	uint32_t huge = capture->facts.huge_pages > 0 ? (uint32_t)capture->facts.huge_pages : 512;
+	struct nrp_mm_kin *kin = NULL;
+	uint64_t last = 0;
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < r->attempts.count; i++) {
+		const struct nrp_attempt *a = &r->attempts.at[i];
+
+		if (a->pages < huge)
+			continue;
+		if (!kin)
+			ret = nrp_mm_kin_load(&kin, store, capture, err);
+		if (ret == 0 && (a->mm == last || nrp_mm_kin_has_any(kin, a->mm))) {
+			r->shared_huge_pages += a->pages;
+			last = a->mm;
+		}
+	}
+	nrp_mm_kin_free(kin);
+	return ret;
+}
+
+static struct nrp_tiering_lane_params tiering_params(const struct nrp_lane_spec *spec,
+						     const struct nrp_capture *capture,
+						     struct nrp_tiering_lane_params host)
+{
+	int family = NRP_FAMILY_TIERING_PROMOTE;
+	uint64_t page = nrp_capture_page_size(capture);
+	uint64_t mbps = nrp_lane_get(spec, family, "rate_limit_mbps", UINT64_MAX);
+
+	host.policy.hot_threshold_ms = (uint32_t)nrp_lane_get(spec, family, "hot_threshold_ms",
+							      host.policy.hot_threshold_ms);
+	if (mbps != UINT64_MAX)
+		host.policy.limit = nrp_tiering_limit(mbps, page);
+	return host;
+}
+
+static bool same_tiering(const struct nrp_tiering_lane_params *a,
+			 const struct nrp_tiering_lane_params *b)
+{
+	return a->policy.variant == b->policy.variant &&
+	       a->policy.hot_threshold_ms == b->policy.hot_threshold_ms &&
+	       a->policy.limit == b->policy.limit;
+}
+
+static int run_tiering(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_tiering_lane_params params[2];
+	int ret = 0;
+
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		int8_t v = r->lane[i].variant[NRP_FAMILY_TIERING_PROMOTE];
+		enum nrp_tiering_variant variant =
+			v == NRP_HOST_VARIANT ? NRP_TIERING_61 : (enum nrp_tiering_variant)v;
+
+		ret = nrp_tiering_host_params(&params[i], variant, store, capture, err);
+		if (ret == 0)
+			params[i] = tiering_params(&r->lane[i].spec, capture, params[i]);
+	}
+	if (ret == 0)
+		ret = nrp_tiering_run(&r->tiering, store, capture, params, 2, err);
+	r->tiering_differs = ret == 0 && !same_tiering(&params[0], &params[1]);
+	return ret;
+}
+
+static bool asks_for(const struct nrp_replay *r, int family)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nrp_lane_spec *spec = &r->lane[i].spec;
+
+		if (spec->variant[family] != NRP_HOST_VARIANT)
+			return true;
+		for (size_t k = 0; k < spec->nr_set; k++)
+			if (spec->set[k].family == family)
+				return true;
+	}
+	return false;
+}
+
+/* Which families decide nothing here, whatever their variant? */
+static int find_moot(struct nrp_replay *r, struct nrp_store *store,
+		     const struct nrp_capture *capture, struct nrp_error *err)
+{
+	bool reset = true;
+	int ret = count_shared_huge(r, store, capture, err);
+
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
+		reset &= !r->moves.reset[v].refused;
+	r->moot[NRP_FAMILY_SCAN_RESET] = reset && !r->moves.events_missing;
+	r->moot[NRP_FAMILY_TASK_CLAIM] =
+		!r->moves.claim.suppressed_upper && !r->moves.events_missing;
+	r->moot[NRP_FAMILY_MIGRATE_OUTCOME] = !r->shared_huge_pages;
+	r->moot[NRP_FAMILY_TIERING_PROMOTE] = true;
+	if (ret == 0 && asks_for(r, NRP_FAMILY_TIERING_PROMOTE)) {
+		ret = run_tiering(r, store, capture, err);
+		r->moot[NRP_FAMILY_TIERING_PROMOTE] = r->tiering.identical;
+	}
+	return ret;
+}
+
+/* Does the lane do what the host did, in the families that are no attempts' or filter's? */
+static bool as_host(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	static const enum nrp_family_id families[] = { NRP_FAMILY_SCAN_RESET, NRP_FAMILY_TASK_CLAIM,
+						       NRP_FAMILY_TIERING_PROMOTE,
+						       NRP_FAMILY_MIGRATE_OUTCOME };
+
+	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++) {
+		enum nrp_family_id f = families[k];
+		int8_t v = lane->variant[f];
+		int8_t host = f == NRP_FAMILY_SCAN_RESET        ? host_variant(&r->reset)
+			      : f == NRP_FAMILY_MIGRATE_OUTCOME ? host_variant(&r->outcome)
+								: NRP_HOST_VARIANT;
+
+		if (r->moot[f] || lane->spec.variant[f] == NRP_HOST_VARIANT || v == host)
+			continue;
+		if (f == NRP_FAMILY_MIGRATE_OUTCOME && same_outcome(v, host))
+			continue;
+		return false;
+	}
+	return true;
 }
 
 /*
@@ -109,7 +264,8 @@ static int run_e0(struct nrp_replay *r, int i, const struct nrp_capture *capture
 		return ret;
 	lane->observed = !lane->off && (host || i == 0) &&
 			 (lane->e0.fitted || params.variant == NRP_RATELIMIT_NONE) &&
-			 same_as_host(&r->filter, lane->variant[NRP_FAMILY_MIGRATE_FILTER]);
+			 same_as_host(&r->filter, lane->variant[NRP_FAMILY_MIGRATE_FILTER]) &&
+			 as_host(r, lane);
 	if (params.variant == NRP_RATELIMIT_NONE && lane->e0.contradictions)
 		lane->observed = false; /* the host refused attempts */
 	return 0;
@@ -432,16 +588,23 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 	for (size_t i = 0; i < verify->nr_checks; i++) {
 		if (!strcmp(verify->check[i].family, "migrate.filter"))
 			r.filter = verify->check[i];
+		if (!strcmp(verify->check[i].family, "migrate.outcome"))
+			r.outcome = verify->check[i];
+		if (!strcmp(verify->check[i].family, "scan.reset"))
+			r.reset = verify->check[i];
 		if (!strcmp(verify->check[i].family, "migrate.ratelimit")) {
 			r.ratelimit = verify->check[i];
 			r.has_ratelimit_check = true;
 		}
 	}
+	r.moves = verify->moves;
 	e = nrp_attempts_load(&r.attempts, store, &cap, err);
-	for (int i = 0; e == 0 && i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		resolve_variants(&r, &r.lane[i]);
+	if (e == 0)
+		e = find_moot(&r, store, capture, err);
+	for (int i = 0; e == 0 && i < 2; i++)
 		e = run_e0(&r, i, capture, err);
-	}
 	if (e == 0)
 		e = nrp_scan_bounds_load(&r.scans, store, capture, err);
 	if (e == 0)

@@ -6,6 +6,7 @@
 #include "replay/ratelimit_lane.h"
 #include "replay/registry.h"
 #include "replay/scan_bounds.h"
+#include "replay/tiering.h"
 #include "replay/verify.h"
 #include "replay/waits.h"
 #include "replay/worlds.h"
@@ -50,9 +51,14 @@ struct nrp_replay_observed {
 };
 
 struct nrp_replay {
-	struct nrp_replay_lane lane[2];            /* old, new */
-	struct nrp_verify_check filter, ratelimit; /* the host's own */
+	struct nrp_replay_lane lane[2];                            /* old, new */
+	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
 	bool has_ratelimit_check;
+	struct nrp_task_moves moves;
+	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
+	bool tiering_differs;       /* in variant or parameters */
+	uint64_t shared_huge_pages; /* base pages of attempts on huge pages that other processes
+				       may map, too */
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
@@ -62,6 +68,7 @@ struct nrp_replay {
 	struct nrp_attempts attempts;
 	struct nrp_waits waits;
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
+	bool moot[NRP_NR_FAMILIES];    /* nothing on record that its variants decide differently */
 	bool off_differs;
 	bool alike[2]; /* the lane's migrate.filter is another variant that decides as the host's */
 	bool identical;               /* neither limiter can refuse anything on this capture */

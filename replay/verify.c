@@ -147,7 +147,7 @@ static void conclude(struct nrp_verify *v)
 		const struct nrp_verify_check *c = &v->check[i];
 
 		evidence |= c->variant[c->chosen].agree + c->variant[c->chosen].disagree > 0;
-		disagree |= c->variant[c->chosen].disagree > 0;
+		disagree |= c->variant[c->chosen].disagree > 0 && !c->advisory;
 	}
 	for (size_t i = 0; i < v->nr_counters; i++) {
 		evidence |= v->counter[i].vmstat != 0 || v->counter[i].trace != 0;
@@ -243,6 +243,8 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 	}
 	if (r == 0)
 		r = verify_limiter(ret, store, capture, err);
+	if (r == 0)
+		r = nrp_verify_lanes(ret, store, capture, err);
 	nrp_filter_check_free(p.filter);
 	nrp_pages_free(p.pages);
 	nrp_pages_free(p.mms);

@@ -8,9 +8,12 @@
 
 #include "numareplay/store.h"
 #include "replay/policies/migrate_filter.h"
+#include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
+#include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 12
+#define NRP_MAX_CHECKS 8
 
 struct nrp_verify_rule {
 	const char *rule;
@@ -26,7 +29,8 @@ struct nrp_verify_variant {
 
 struct nrp_verify_check {
 	const char *family;
-	int chosen; /* index into variant[]; the family has evidence iff decisions > 0 */
+	int chosen;    /* index into variant[]; the family has evidence iff decisions > 0 */
+	bool advisory; /* rests on indirect evidence: does not decide the verdict */
 	struct nrp_verify_variant variant[8];
 	size_t nr_variants;
 	bool indistinguishable[8];                  /* from the chosen one, on this capture */
@@ -62,7 +66,7 @@ struct nrp_verify_note {
 
 struct nrp_verify {
 	enum { NRP_AGREES, NRP_DISAGREES, NRP_NO_EVIDENCE } verdict;
-	struct nrp_verify_check check[4];
+	struct nrp_verify_check check[NRP_MAX_CHECKS];
 	size_t nr_checks;
 	struct nrp_verify_counter counter[NRP_MAX_COUNTERS];
 	size_t nr_counters;
@@ -70,9 +74,11 @@ struct nrp_verify {
 	double seconds;         /* length of the capture */
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	uint64_t hint_faults;
-	uint64_t shared_faults;       /* on pages that more than one address space maps */
-	uint64_t unreported_faults;   /* without task_fault */
-	uint64_t without_last_cpupid; /* neither from task_fault nor from page flags */
+	uint64_t shared_faults;         /* on pages that more than one address space maps */
+	uint64_t unreported_faults;     /* without task_fault */
+	uint64_t without_last_cpupid;   /* neither from task_fault nor from page flags */
+	struct nrp_end_counts outcomes; /* of the recorded attempts */
+	struct nrp_task_moves moves;
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };

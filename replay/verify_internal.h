@@ -16,6 +16,13 @@ struct nrp_filter_check *nrp_filter_check_free(struct nrp_filter_check *check);
 int nrp_verify_ratelimit(struct nrp_verify_check *ret, const struct nrp_attempts *attempts,
 			 const struct nrp_host_facts *facts, struct nrp_error *err);
 
+/*
+ * migrate.outcome, scan.reset and the sticky back-off (replay/verify_lanes.c): adds checks, counts
+ * and notes.
+ */
+int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
+		     const struct nrp_capture *capture, struct nrp_error *err);
+
 /* What the records count, for the comparison with /proc/vmstat. */
 struct nrp_trace_counts {
 	uint64_t hint_faults, local_faults;

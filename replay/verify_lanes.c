@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lanes of their own check: the ends of attempts, resets of scan periods, the sticky back-off.
+ */
+#include "replay/verify_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- migrate.outcome ---------------------------------------------------------------- */
+
+static const char *outcome_name(int variant)
+{
+	static const char *const names[NRP_NR_OUTCOME_VARIANTS] = { "4.18", "5.10", "6.1", "6.12" };
+
+	return names[variant];
+}
+
+static void outcome_check(struct nrp_verify_check *k, const struct nrp_outcomes *o)
+{
+	*k = (struct nrp_verify_check){ .family = "migrate.outcome",
+					.chosen = (int)o->chosen,
+					.nr_variants = NRP_NR_OUTCOME_VARIANTS,
+					.nr_rules = NRP_NR_ATTEMPT_ENDS };
+	for (int v = 0; v < NRP_NR_OUTCOME_VARIANTS; v++) {
+		const struct nrp_outcome_check *c = &o->check[v];
+
+		k->variant[v] = (struct nrp_verify_variant){ .variant = outcome_name(v),
+							     .decisions = c->decisions,
+							     .agree = c->agree,
+							     .disagree = c->disagree,
+							     .undecided = c->undecided };
+		k->indistinguishable[v] = v != (int)o->chosen && c->indistinguishable;
+	}
+	for (int e = 0; e < NRP_NR_ATTEMPT_ENDS; e++)
+		k->rule[e] = (struct nrp_verify_rule){
+			.rule = nrp_attempt_end_name((enum nrp_attempt_end)e),
+			.decisions = o->check[o->chosen].decided_by_end[e],
+			.agree = o->check[o->chosen].agree_by_end[e],
+		};
+}
+
+/* ---- scan.reset --------------------------------------------------------------------- */
+
+static bool better(const struct nrp_reset_count *a, const struct nrp_reset_count *b)
+{
+	return a->disagree != b->disagree ? a->disagree < b->disagree : a->agree > b->agree;
+}
+
+/*
+ * Periods are seen now and then, and a change between two sights is told from a reset by what else
+ * was recorded: evidence, but no verdict.
+ */
+static void reset_check(struct nrp_verify_check *k, const struct nrp_task_moves *m,
+			const struct nrp_host_facts *facts)
+{
+	/* Among equals, the one that was released with the functions that the kernel has. */
+	int best = facts->has_ratelimit_event ? NRP_SCAN_RESET_418 : NRP_SCAN_RESET_LIM;
+
+	*k = (struct nrp_verify_check){ .family = "scan.reset",
+					.advisory = true,
+					.nr_variants = NRP_NR_SCAN_RESET_VARIANTS };
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++) {
+		const struct nrp_reset_count *c = &m->reset[v];
+
+		k->variant[v] = (struct nrp_verify_variant){
+			.variant = nrp_scan_reset_variant_name((enum nrp_scan_reset_variant)v),
+			.decisions = c->decisions,
+			.agree = c->agree,
+			.disagree = c->disagree,
+			.undecided = c->undecided,
+		};
+		if (better(c, &m->reset[best]))
+			best = v;
+	}
+	k->chosen = best;
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
+		k->indistinguishable[v] = v != best && !better(&m->reset[best], &m->reset[v]);
+}
+
+static void sticky_note(struct nrp_verify *v)
+{
+	const struct nrp_sticky *s = &v->moves.sticky;
+
+	if (!s->sticky_tasks)
+		return;
+	nrp_verify_note(v, "sticky_tasks",
+			"%llu of %llu tasks have a failed migration on record and back off for "
+			"life: over placement passes their scan period doubled %llu times and "
+			"stayed at the longest %llu times, against the rule %llu times, undecided "
+			"%llu times",
+			(unsigned long long)s->sticky_tasks, (unsigned long long)s->tasks,
+			(unsigned long long)s->doubled, (unsigned long long)s->capped,
+			(unsigned long long)s->disagree, (unsigned long long)s->undecided);
+}
+
+static void outcomes_note(struct nrp_verify *v)
+{
+	char text[400] = "";
+
+	for (int e = 0; e < NRP_NR_ATTEMPT_ENDS; e++) {
+		const struct nrp_end_count *c = &v->outcomes.end[e];
+		size_t used = strlen(text);
+
+		if (c->attempts)
+			snprintf(text + used, sizeof(text) - used, "%s%s %llu (%llu pages)",
+				 used ? ", " : "", nrp_attempt_end_name((enum nrp_attempt_end)e),
+				 (unsigned long long)c->attempts, (unsigned long long)c->pages);
+	}
+	if (text[0])
+		nrp_verify_note(v, "attempt_ends", "attempts by their end: %s", text);
+}
+
+int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
+		     const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_outcomes outcomes;
+	int r = nrp_outcomes_load(&outcomes, store, capture, err);
+
+	if (r < 0)
+		return r;
+	v->outcomes = outcomes.all;
+	if (outcomes.check[outcomes.chosen].decisions)
+		outcome_check(&v->check[v->nr_checks++], &outcomes);
+	nrp_outcomes_clear(&outcomes);
+	r = nrp_task_moves_run(&v->moves, store, capture, err);
+	if (r < 0)
+		return r;
+	if (v->moves.reset[NRP_SCAN_RESET_418].decisions)
+		reset_check(&v->check[v->nr_checks++], &v->moves, &capture->facts);
+	outcomes_note(v);
+	sticky_note(v);
+	return 0;
+}
