@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A capture's scan passes and hinting faults in time order, with the VMA lists kept up to date. */
+#ifndef NRP_SCAN_WALK_H
+#define NRP_SCAN_WALK_H
+
+#include "replay/scan_space.h"
+#include "replay/scan_trace.h"
+
+struct nrp_scan_walk_ops {
+	/* A pass that walked: @space has the VMAs that it met. 0 or a negative errno. */
+	int (*pass)(void *context, size_t pass, struct nrp_scan_space *space);
+	/* A counted hinting fault in VMA @area of the space. */
+	int (*fault)(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
+		     const struct nrp_hint_fault *fault);
+	void *context;
+	size_t nr_lanes; /* of the spaces */
+};
+
+/* Walks a loaded trace once. The ops' own errors fill no @err; -ENOMEM is filled in here. */
+int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
+		  const struct nrp_capture *capture, const struct nrp_scan_walk_ops *ops,
+		  struct nrp_error *err);
+
+/* What the host's settings and facts say, for a policy: sizes in bytes, delay in jiffies. */
+int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_facts *facts,
+		       struct nrp_error *err);
+
+#endif
