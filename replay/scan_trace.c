@@ -204,6 +204,7 @@ static int see_range(struct loader *l, const struct nrp_scan_range *g)
 	struct nrp_scan_decision d = {
 		.range = true,
 		.ordinal = g->ordinal,
+		.time = g->time,
 		.start = g->start,
 		.end = g->end,
 		.vm_start = g->vm_start,
@@ -239,6 +240,7 @@ static int see_skip(struct loader *l, const struct nrp_scan_skip *s)
 	struct nrp_scan_decision d = {
 		.reason = s->reason,
 		.ordinal = s->ordinal,
+		.time = s->time,
 		.vm_start = s->vm_start,
 		.vm_end = s->vm_end,
 		.vma_known = !NRP_NULL(s, scan_skip, vm_start) && !NRP_NULL(s, scan_skip, vm_end) &&

@@ -12,6 +12,7 @@ struct nrp_scan_decision {
 	bool pages_known, state_known, flags_known, vma_known;
 	uint8_t reason; /* of a skip: enum nrp_skip_reason */
 	uint32_t ordinal;
+	uint64_t time;       /* ns */
 	uint64_t start, end; /* of a range */
 	uint64_t vm_start, vm_end, vm_flags;
 	uint64_t pages; /* entries armed */

@@ -16,10 +16,24 @@ struct candidate {
 	uint64_t decided; /* hash of the decisions of this pass */
 };
 
+/*
+ * What a pass that still runs will do to its address space when it ends: passes of several threads
+ * may overlap.
+ */
+struct ending {
+	uint64_t time;
+	struct {
+		uint64_t offset;
+		int32_t sequences;
+	} lane[NRP_MAX_SCAN_CHECKS];
+};
+
 /* What a candidate has to bring over from pass to pass, per address space. */
 struct follow {
 	bool started;
 	bool from_record[NRP_MAX_SCAN_CHECKS]; /* the last pass was not as recorded */
+	struct ending *ending;
+	size_t nr_endings, room;
 };
 
 struct verifier {
@@ -28,6 +42,8 @@ struct verifier {
 	struct candidate candidate[NRP_MAX_SCAN_CHECKS];
 	struct follow *follow;       /* [nr_spaces] */
 	struct nrp_scan_vma *before; /* scratch: a lane's VMAs before the pass */
+	uint64_t most_states;        /* compared in this pass */
+	size_t *pending;             /* scratch: next fault of the pass to apply, per VMA */
 	size_t room;
 };
 
@@ -36,9 +52,14 @@ struct verifier {
 struct comparison {
 	const struct nrp_scan_trace *trace;
 	const struct nrp_scan_visit *visit;
-	size_t next; /* decision of the record */
+	const struct nrp_scan_meanwhile *meanwhile;
+	struct nrp_scan_mm *mm;
+	size_t *pending;
+	uint64_t since; /* ns: the last decision; the next VMA is looked at after it */
+	uint64_t loose; /* PID bits of this VMA that came before or after it was looked at */
+	size_t next;    /* decision of the record */
 	uint64_t hash, states;
-	bool differs;
+	bool differs, race;
 };
 
 static void mix(struct comparison *c, uint64_t value)
@@ -53,17 +74,61 @@ static const struct nrp_scan_decision *recorded(const struct comparison *c)
 	return &c->trace->decision[c->visit->first + c->next];
 }
 
-static bool same_state(const struct nrp_scan_vma_state *a, const struct nrp_scan_vma_state *b)
+static bool same_state(const struct nrp_scan_vma_state *a, const struct nrp_scan_vma_state *b,
+		       uint64_t loose)
 {
 	return a->next_scan == b->next_scan && a->pids_reset == b->pids_reset &&
-	       a->pids[0] == b->pids[0] && a->pids[1] == b->pids[1] &&
+	       !((a->pids[0] ^ b->pids[0]) & ~loose) && !((a->pids[1] ^ b->pids[1]) & ~loose) &&
 	       a->start_seq == b->start_seq && a->prev_seq == b->prev_seq;
+}
+
+/*
+ * A fault between the last decision and this one came before or after the window's rotation: the
+ * record knows.
+ */
+static void compare_state(struct comparison *c, const struct nrp_scan_decision *d,
+			  struct nrp_scan_vma *vma)
+{
+	c->states++;
+	if (same_state(&d->state, &vma->state, 0))
+		return;
+	if (same_state(&d->state, &vma->state, c->loose)) {
+		vma->state = d->state;
+		c->race = true;
+	} else {
+		c->differs = true;
+	}
 }
 
 /* Where the record does not know how many entries were armed, most often some were. */
 static bool armed_some(const struct nrp_scan_decision *d)
 {
 	return !d || !d->pages_known || d->pages;
+}
+
+/* Applies the faults in a VMA that came before @time while the pass ran. */
+static void touch_until(struct comparison *c, struct nrp_scan_vma *vma, uint64_t time)
+{
+	size_t *i = &c->pending[vma - c->mm->vma];
+
+	for (; *i != NRP_NO_AREA && c->meanwhile->at[*i].fault.time < time;
+	     *i = c->meanwhile->at[*i].next) {
+		const struct nrp_hint_fault *f = &c->meanwhile->at[*i].fault;
+
+		nrp_scan_vma_touch(vma, f->tid);
+		if (f->time >= c->since)
+			c->loose |= nrp_scan_pid_bit(f->tid);
+	}
+}
+
+static void look(void *context, struct nrp_scan_vma *vma)
+{
+	struct comparison *c = context;
+	const struct nrp_scan_decision *d = recorded(c);
+
+	c->loose = 0;
+	if (d && d->vm_start == vma->start)
+		touch_until(c, vma, d->time);
 }
 
 static bool compare_range(void *context, const struct nrp_scan_vma *vma, uint64_t start,
@@ -79,10 +144,9 @@ static bool compare_range(void *context, const struct nrp_scan_vma *vma, uint64_
 		c->differs = true;
 		return true;
 	}
-	if (d->state_known && vma->has_state) {
-		c->states++;
-		c->differs |= !same_state(&d->state, &vma->state);
-	}
+	if (d->state_known && vma->has_state)
+		compare_state(c, d, &c->mm->vma[vma - c->mm->vma]);
+	c->since = d->time;
 	c->next++;
 	return armed_some(d);
 }
@@ -100,11 +164,13 @@ static void compare_skip(void *context, const struct nrp_scan_vma *vma, enum nrp
 		c->differs = true;
 		return;
 	}
+	c->since = d->time;
 	c->next++;
 }
 
 /* Runs the pass on @mm; true: decisions and states are those of the record. */
 static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visit *visit,
+			    const struct nrp_scan_meanwhile *meanwhile,
 			    const struct nrp_scan_vma_policy *policy, struct nrp_scan_mm *mm,
 			    uint64_t jiffies_now, struct comparison *ret)
 {
@@ -115,10 +181,20 @@ static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visi
 		.jiffies = p->jiffies,
 		.jiffies_now = jiffies_now,
 	};
-	struct nrp_scan_ops ops = { .arm = compare_range, .skip = compare_skip, .context = ret };
+	struct nrp_scan_ops ops = {
+		.look = look, .arm = compare_range, .skip = compare_skip, .context = ret
+	};
 
-	*ret = (struct comparison){ .trace = f->trace, .visit = visit };
+	*ret = (struct comparison){ .trace = f->trace,
+				    .visit = visit,
+				    .meanwhile = meanwhile,
+				    .mm = mm,
+				    .pending = f->pending,
+				    .since = p->time };
+	memcpy(f->pending, meanwhile->first, mm->nr_vmas * sizeof(*f->pending));
 	nrp_scan_vma_run(policy, mm, &call, &ops);
+	for (size_t i = 0; i < mm->nr_vmas; i++)
+		touch_until(ret, &mm->vma[i], UINT64_MAX);
 	return !ret->differs && ret->next == visit->count;
 }
 
@@ -212,7 +288,8 @@ static void restore(const struct verifier *f, struct nrp_scan_mm *mm, int32_t se
 	mm->offset = offset;
 }
 
-static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit, struct candidate *c,
+static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit,
+		   const struct nrp_scan_meanwhile *meanwhile, struct candidate *c,
 		   struct nrp_scan_mm *mm, bool *ret_race, uint64_t *ret_states)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
@@ -220,17 +297,17 @@ static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit, struc
 	int32_t seq = mm->seq;
 	uint64_t offset = mm->offset;
 	struct comparison result;
-	bool ok = run_as_recorded(f, visit, &c->policy, mm, p->jiffies, &result);
+	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, p->jiffies, &result);
 
 	c->decided = result.hash;
-	*ret_race = false;
+	*ret_race = result.race;
 	*ret_states = result.states;
 	if (seq != p->mm_scan_seq || offset != p->scan_offset)
 		return false;
 	for (uint64_t j = p->jiffies + 1; !ok && j <= end && j <= p->jiffies + MAX_RACE_TICKS;
 	     j++) {
 		restore(f, mm, seq, offset);
-		ok = run_as_recorded(f, visit, &c->policy, mm, j, &result);
+		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, j, &result);
 		if (ok) {
 			c->decided = result.hash;
 			*ret_race = true;
@@ -240,14 +317,58 @@ static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit, struc
 	return ok;
 }
 
+/* The passes that have ended by @time leave their sequence and offset. */
+static void end_passes(struct follow *follow, struct nrp_scan_space *space, uint64_t time)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < follow->nr_endings; i++) {
+		const struct ending *e = &follow->ending[i];
+
+		if (e->time > time) {
+			follow->ending[left++] = *e;
+			continue;
+		}
+		for (size_t l = 0; l < space->nr_lanes; l++) {
+			space->lane[l].seq += e->lane[l].sequences;
+			space->lane[l].offset = e->lane[l].offset;
+		}
+	}
+	follow->nr_endings = left;
+}
+
+static struct ending *new_ending(struct follow *follow, uint64_t time)
+{
+	struct ending *e;
+	size_t at = follow->nr_endings;
+
+	if (at == follow->room) {
+		size_t room = follow->room ? follow->room * 2 : 1;
+
+		e = reallocarray(follow->ending, room, sizeof(*e));
+		if (!e)
+			return NULL;
+		follow->ending = e;
+		follow->room = room;
+	}
+	/* In the order of their ends. */
+	for (; at && follow->ending[at - 1].time > time; at--)
+		follow->ending[at] = follow->ending[at - 1];
+	follow->nr_endings++;
+	e = &follow->ending[at];
+	e->time = time;
+	return e;
+}
+
 static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
-		  struct nrp_scan_space *space, size_t which)
+		  const struct nrp_scan_meanwhile *meanwhile, struct nrp_scan_space *space,
+		  size_t which, struct ending *ending)
 {
 	struct candidate *c = &f->candidate[which];
 	struct nrp_scan_mm *mm = &space->lane[which];
 	struct follow *follow = &f->follow[visit->space];
 	uint64_t states;
-	bool race;
+	bool race, ok;
 
 	if (!follow->started || follow->from_record[which] || visit->lost_before) {
 		mm->seq = visit->rec.mm_scan_seq;
@@ -256,44 +377,69 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 		mm->seq = 0;
 	}
 	keep(f, mm);
-	if (agrees(f, visit, c, mm, &race, &states)) {
+	ok = agrees(f, visit, meanwhile, c, mm, &race, &states);
+	if (ok) {
 		c->check->agree++;
 		c->check->races += race;
-		follow->from_record[which] = false;
-		if (c->policy.variant != NRP_SCAN_VMA_P0 && states > f->v->vma_states)
-			f->v->vma_states = states;
-		return;
+		if (c->policy.variant != NRP_SCAN_VMA_P0 && states > f->most_states)
+			f->most_states = states;
+	} else {
+		if (!c->check->disagree++)
+			c->check->first_disagreement = visit->rec.time;
+		restore(f, mm, visit->rec.mm_scan_seq, visit->rec.scan_offset);
+		follow_record(f, visit, &c->policy, space, mm);
+		for (size_t i = 0; i < meanwhile->count; i++)
+			nrp_scan_vma_touch(&mm->vma[meanwhile->at[i].area],
+					   meanwhile->at[i].fault.tid);
 	}
-	if (!c->check->disagree++)
-		c->check->first_disagreement = visit->rec.time;
-	restore(f, mm, visit->rec.mm_scan_seq, visit->rec.scan_offset);
-	follow_record(f, visit, &c->policy, space, mm);
-	follow->from_record[which] = true;
+	follow->from_record[which] = !ok;
+	ending->lane[which].offset = mm->offset;
+	ending->lane[which].sequences = mm->seq - visit->rec.mm_scan_seq;
+	mm->seq = visit->rec.mm_scan_seq;
+	mm->offset = visit->rec.scan_offset;
 }
 
-static int verify_pass(void *context, size_t index, struct nrp_scan_space *space)
+static int make_room(struct verifier *f, size_t nr_areas)
+{
+	struct nrp_scan_vma *before;
+	size_t *pending;
+
+	if (nr_areas <= f->room)
+		return 0;
+	before = reallocarray(f->before, nr_areas, sizeof(*before));
+	if (!before)
+		return -ENOMEM;
+	f->before = before;
+	pending = reallocarray(f->pending, nr_areas, sizeof(*pending));
+	if (!pending)
+		return -ENOMEM;
+	f->pending = pending;
+	f->room = nr_areas;
+	return 0;
+}
+
+static int verify_pass(void *context, size_t index, struct nrp_scan_space *space,
+		       const struct nrp_scan_meanwhile *meanwhile)
 {
 	struct verifier *f = context;
 	const struct nrp_scan_visit *visit = &f->trace->pass[index];
 	struct follow *follow = &f->follow[visit->space];
+	struct ending *ending;
 
+	end_passes(follow, space, visit->rec.time);
 	if (!visit->judged) {
 		f->v->unjudged++;
 		follow->started = false;
 		return 0;
 	}
 	f->v->passes++;
-	if (space->nr_areas > f->room) {
-		struct nrp_scan_vma *grown =
-			reallocarray(f->before, space->nr_areas, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		f->before = grown;
-		f->room = space->nr_areas;
-	}
+	ending = new_ending(follow, visit->rec.end_time);
+	if (!ending || make_room(f, space->nr_areas) < 0)
+		return -ENOMEM;
+	f->most_states = 0;
 	for (size_t i = 0; i < f->v->nr_checks; i++)
-		judge(f, visit, space, i);
+		judge(f, visit, meanwhile, space, i, ending);
+	f->v->vma_states += f->most_states;
 	follow->started = true;
 	for (size_t a = 0; a < NRP_NR_SCAN_VMA_VARIANTS; a++)
 		for (size_t b = 0; b < NRP_NR_SCAN_VMA_VARIANTS; b++)
@@ -377,8 +523,11 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 		conclude(&v);
 		*ret = v;
 	}
+	for (uint32_t s = 0; f.follow && s < trace.nr_spaces; s++)
+		free(f.follow[s].ending);
 	free(f.follow);
 	free(f.before);
+	free(f.pending);
 	nrp_scan_trace_clear(&trace);
 	return r;
 }

@@ -53,6 +53,7 @@ struct walker {
 	size_t room;
 	struct nrp_cursor *fault, *unmap;
 	const void *next_fault, *next_unmap;
+	struct nrp_scan_meanwhile meanwhile;
 };
 
 static enum nrp_scan_vma_class class_of(const struct nrp_scan_decision *d)
@@ -128,7 +129,7 @@ static size_t stretches(const struct walker *w, const struct nrp_scan_visit *v,
 			again = true; /* nothing was left above the offset */
 		if (again && n < 2) {
 			ret[n++] = (struct nrp_scan_stretch){ from, UINT64_MAX };
-			from = d[i].vm_start >= v->rec.scan_offset ? d[i].vm_start : 0;
+			from = d[i].vm_end > v->rec.scan_offset ? d[i].vm_start : 0;
 		}
 		last = d[i].vm_end;
 	}
@@ -138,9 +139,9 @@ static size_t stretches(const struct walker *w, const struct nrp_scan_visit *v,
 	return n;
 }
 
-static int see_pass(struct walker *w, size_t index)
+/* Brings the VMA list up to what the pass met. */
+static int meet(struct walker *w, const struct nrp_scan_visit *v)
 {
-	const struct nrp_scan_visit *v = &w->trace->pass[index];
 	struct nrp_scan_space *space = &w->space[v->space];
 	struct current *c = nrp_pages_get(w->mms, v->rec.mm, 0);
 	struct nrp_scan_stretch walked[3];
@@ -156,18 +157,16 @@ static int see_pass(struct walker *w, size_t index)
 		if (nrp_scan_space_init(space, w->ops->nr_lanes) < 0)
 			return -ENOMEM;
 	}
-	if (v->judged) {
-		r = collect(w, v, &nr_seen);
-		if (r == 0)
-			r = nrp_scan_space_see(space, w->seen, nr_seen, walked,
-					       stretches(w, v, walked));
-		if (r < 0)
-			return r;
-	}
-	return w->ops->pass(w->ops->context, index, space);
+	if (!v->judged)
+		return 0;
+	r = collect(w, v, &nr_seen);
+	if (r < 0)
+		return r;
+	return nrp_scan_space_see(space, w->seen, nr_seen, walked, stretches(w, v, walked));
 }
 
-static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
+/* Makes sure of the fault's VMA; *ret is its address space, NULL: not known. */
+static int place_fault(struct walker *w, const struct nrp_hint_fault *f, const struct current **ret)
 {
 	const uint64_t needed = NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, vm_start) |
 				NRP_BIT(hint_fault, vm_end);
@@ -176,9 +175,8 @@ static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 				      .class = NRP_SCAN_VMA_ELIGIBLE,
 				      .report = NRP_NO_AREA };
 	const struct current *c;
-	size_t at;
-	int r;
 
+	*ret = NULL;
 	if (f->null & needed || f->addr < f->vm_start || f->addr >= f->vm_end)
 		return 0;
 	c = nrp_pages_get(w->mms, f->mm, 0);
@@ -186,11 +184,63 @@ static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 		return -ENOMEM;
 	if (!c->known)
 		return 0;
-	r = nrp_scan_space_see(&w->space[c->space], &area, 1, NULL, 0);
-	if (r < 0)
+	*ret = c;
+	return nrp_scan_space_see(&w->space[c->space], &area, 1, NULL, 0);
+}
+
+static int keep_fault(struct nrp_scan_meanwhile *m, const struct nrp_hint_fault *f)
+{
+	if (m->count == m->room) {
+		size_t room = m->room ? m->room * 2 : 256;
+		void *grown = reallocarray(m->at, room, sizeof(*m->at));
+
+		if (!grown)
+			return -ENOMEM;
+		m->at = grown;
+		m->room = room;
+	}
+	m->at[m->count++].fault = *f;
+	return 0;
+}
+
+/* @during: the pass that runs, NULL: none. */
+static int see_fault(struct walker *w, const struct nrp_hint_fault *f,
+		     const struct nrp_scan_visit *during)
+{
+	const struct current *c;
+	int r = place_fault(w, f, &c);
+
+	if (r < 0 || !c)
 		return r;
-	at = nrp_scan_space_find(&w->space[c->space], f->addr);
-	return w->ops->fault(w->ops->context, c->space, &w->space[c->space], at, f);
+	if (during && c->space == during->space)
+		return keep_fault(&w->meanwhile, f);
+	return w->ops->fault(w->ops->context, c->space, &w->space[c->space],
+			     nrp_scan_space_find(&w->space[c->space], f->addr), f);
+}
+
+/* Deals the faults that came while a pass ran to their VMAs. */
+static int deal_meanwhile(struct walker *w, const struct nrp_scan_space *space)
+{
+	struct nrp_scan_meanwhile *m = &w->meanwhile;
+
+	if (space->nr_areas > m->first_room) {
+		size_t *grown = reallocarray(m->first, space->nr_areas, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		m->first = grown;
+		m->first_room = space->nr_areas;
+	}
+	for (size_t i = 0; i < space->nr_areas; i++)
+		m->first[i] = NRP_NO_AREA;
+	for (size_t i = m->count; i-- > 0;) {
+		size_t area = nrp_scan_space_find(space, m->at[i].fault.addr);
+
+		m->at[i].area = area;
+		m->at[i].next = m->first[area];
+		m->first[area] = i;
+	}
+	return 0;
 }
 
 static int see_unmap(struct walker *w, const struct nrp_munmap *u)
@@ -238,7 +288,8 @@ static int open_cursors(struct walker *w, struct nrp_store *store, int64_t captu
 }
 
 /* Everything before @time that is no pass. */
-static int catch_up(struct walker *w, uint64_t time, struct nrp_error *err)
+static int catch_up(struct walker *w, uint64_t time, const struct nrp_scan_visit *during,
+		    struct nrp_error *err)
 {
 	int r = 0;
 
@@ -249,10 +300,13 @@ static int catch_up(struct walker *w, uint64_t time, struct nrp_error *err)
 		uint64_t unmap_time = u ? u->time : UINT64_MAX;
 
 		if (fault_time <= unmap_time && f && fault_time < time) {
-			r = see_fault(w, f);
+			r = see_fault(w, f, during);
 			if (r == 0)
 				r = advance(w->fault, &w->next_fault, err);
 		} else if (u && unmap_time < time) {
+			/* An unmapping waits until the pass has released the lock. */
+			if (during)
+				break;
 			r = see_unmap(w, u);
 			if (r == 0)
 				r = advance(w->unmap, &w->next_unmap, err);
@@ -260,6 +314,32 @@ static int catch_up(struct walker *w, uint64_t time, struct nrp_error *err)
 			break;
 		}
 	}
+	return r;
+}
+
+static int see_pass(struct walker *w, size_t index, struct nrp_error *err)
+{
+	const struct nrp_scan_visit *v = &w->trace->pass[index];
+	struct nrp_scan_space *space = &w->space[v->space];
+	uint64_t until = NRP_NULL(&v->rec, scan_pass, end_time) ? v->rec.time : v->rec.end_time;
+	int r = catch_up(w, v->rec.time, NULL, err);
+
+	for (size_t next = index + 1; next < w->trace->nr_passes; next++) {
+		if (!w->trace->pass[next].walked)
+			continue;
+		if (w->trace->pass[next].rec.time < until)
+			until = w->trace->pass[next].rec.time;
+		break;
+	}
+	if (r == 0)
+		r = meet(w, v);
+	w->meanwhile.count = 0;
+	if (r == 0)
+		r = catch_up(w, until, v, err);
+	if (r == 0)
+		r = deal_meanwhile(w, space);
+	if (r == 0)
+		r = w->ops->pass(w->ops->context, index, space, &w->meanwhile);
 	return r;
 }
 
@@ -276,15 +356,11 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		r = -ENOMEM;
 	if (r == 0)
 		r = open_cursors(&w, store, capture->id, err);
-	for (size_t i = 0; r == 0 && i < trace->nr_passes; i++) {
-		if (!trace->pass[i].walked)
-			continue;
-		r = catch_up(&w, trace->pass[i].rec.time, err);
-		if (r == 0)
-			r = see_pass(&w, i);
-	}
+	for (size_t i = 0; r == 0 && i < trace->nr_passes; i++)
+		if (trace->pass[i].walked)
+			r = see_pass(&w, i, err);
 	if (r == 0)
-		r = catch_up(&w, UINT64_MAX, err);
+		r = catch_up(&w, UINT64_MAX, NULL, err);
 	if (r == -ENOMEM)
 		nrp_fail_nomem(err);
 	else if (r == -E2BIG)
@@ -295,6 +371,8 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		nrp_scan_space_clear(&w.space[s]);
 	free(w.space);
 	free(w.seen);
+	free(w.meanwhile.at);
+	free(w.meanwhile.first);
 	nrp_pages_free(w.mms);
 	return r;
 }

@@ -6,9 +6,28 @@
 #include "replay/scan_space.h"
 #include "replay/scan_trace.h"
 
+/*
+ * Hinting faults of the address space while a pass ran: what one did in a VMA counts for the pass
+ * only if it came before the pass did.
+ */
+struct nrp_scan_meanwhile {
+	struct {
+		struct nrp_hint_fault fault;
+		size_t area;
+		size_t next; /* later fault in the same VMA, NRP_NO_AREA: none */
+	} * at;
+	size_t count, room;
+	size_t *first; /* [nr_areas of the space]: earliest fault in it, NRP_NO_AREA: none */
+	size_t first_room;
+};
+
 struct nrp_scan_walk_ops {
-	/* A pass that walked: @space has the VMAs that it met. 0 or a negative errno. */
-	int (*pass)(void *context, size_t pass, struct nrp_scan_space *space);
+	/*
+	 * A pass that walked: @space has the VMAs that it met. The faults of @meanwhile are the
+	 * callee's to apply. 0 or a negative errno.
+	 */
+	int (*pass)(void *context, size_t pass, struct nrp_scan_space *space,
+		    const struct nrp_scan_meanwhile *meanwhile);
 	/* A counted hinting fault in VMA @area of the space. */
 	int (*fault)(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
 		     const struct nrp_hint_fault *fault);

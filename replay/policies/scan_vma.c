@@ -264,6 +264,8 @@ static bool walk_once(struct walk *w)
 		struct nrp_scan_vma *v = &mm->vma[i];
 		enum nrp_scan_vma_pass by;
 
+		if (w->ops->look)
+			w->ops->look(w->ops->context, v);
 		if (!admitted(w, v, &by))
 			continue;
 		if (!arm_vma(w, v, by))

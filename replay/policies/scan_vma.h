@@ -102,6 +102,8 @@ struct nrp_scan_call {
 };
 
 struct nrp_scan_ops {
+	/* The run comes to this VMA: its PID bits must be those of now. May be NULL. */
+	void (*look)(void *context, struct nrp_scan_vma *vma);
 	/* A range is armed; returns whether any entry was. */
 	bool (*arm)(void *context, const struct nrp_scan_vma *vma, uint64_t start, uint64_t end,
 		    enum nrp_scan_vma_pass by);
