@@ -139,6 +139,40 @@ static size_t stretches(const struct walker *w, const struct nrp_scan_visit *v,
 	return n;
 }
 
+/*
+ * A VMA that is met for the first time though it has been scanned before, in an address space older
+ * than the capture: its state begins with what the record says.
+ */
+static void adopt(const struct nrp_scan_decision *d, const struct nrp_scan_pass *p,
+		  struct nrp_scan_vma *vma)
+{
+	if (vma->has_state || p->mm_scan_seq == 0)
+		return;
+	if (d->state_known) {
+		vma->state = d->state;
+		vma->has_state = true;
+	} else if (!d->range && d->reason >= NRP_SKIP_PID_INACTIVE) {
+		int32_t behind = d->reason == NRP_SKIP_SEQ_COMPLETED ? 0 : 1;
+
+		vma->state = (struct nrp_scan_vma_state){ .pids_reset = p->jiffies,
+							  .start_seq = p->mm_scan_seq - 2,
+							  .prev_seq = p->mm_scan_seq - behind };
+		vma->has_state = true;
+	}
+}
+
+static void adopt_states(const struct walker *w, const struct nrp_scan_visit *v,
+			 struct nrp_scan_space *space)
+{
+	for (size_t i = v->first; i < v->first + v->count; i++) {
+		const struct nrp_scan_decision *d = &w->trace->decision[i];
+		size_t at = nrp_scan_space_find(space, d->vm_start);
+
+		for (size_t l = 0; at != NRP_NO_AREA && l < space->nr_lanes; l++)
+			adopt(d, &v->rec, &space->lane[l].vma[at]);
+	}
+}
+
 /* Brings the VMA list up to what the pass met. */
 static int meet(struct walker *w, const struct nrp_scan_visit *v)
 {
@@ -162,7 +196,10 @@ static int meet(struct walker *w, const struct nrp_scan_visit *v)
 	r = collect(w, v, &nr_seen);
 	if (r < 0)
 		return r;
-	return nrp_scan_space_see(space, w->seen, nr_seen, walked, stretches(w, v, walked));
+	r = nrp_scan_space_see(space, w->seen, nr_seen, walked, stretches(w, v, walked));
+	if (r == 0)
+		adopt_states(w, v, space);
+	return r;
 }
 
 /* Makes sure of the fault's VMA; *ret is its address space, NULL: not known. */
