@@ -20,6 +20,7 @@ struct cell {
 
 struct page_state {
 	uint64_t fault; /* last recorded one, ns */
+	uint8_t had[NRP_SCAN_RUNS]; /* whether each run has it: enum nrp_known */
 };
 
 struct nrp_scan_evidence {
@@ -245,8 +246,12 @@ int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_
 
 	if (!c || !p)
 		return -ENOMEM;
-	for (int r = 0; r < NRP_SCAN_RUNS; r++)
-		ret[r] = has_fault(c, p->fault, c->lane[r]);
+	for (int r = 0; r < NRP_SCAN_RUNS; r++) {
+		/* Two threads at the same entry: what holds for the first holds for the second. */
+		if (!p->fault || p->fault < c->host)
+			p->had[r] = (uint8_t)has_fault(c, p->fault, c->lane[r]);
+		ret[r] = (enum nrp_known)p->had[r];
+	}
 	p->fault = f->time;
 	remember(c, f);
 	return 0;
