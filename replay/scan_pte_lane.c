@@ -17,6 +17,7 @@ struct family {
 	uint64_t last_fork; /* ns, 0: none seen */
 	uint32_t live;      /* its tasks that have not exited */
 	bool complete;      /* it began with an exec in the capture: all members are known */
+	uint64_t alone_mm;  /* all live members are threads of this one, 0: not known */
 	struct {
 		uint64_t mm, time; /* last tasks to leave, of two address spaces; 0 time: none */
 	} left[2];
@@ -60,6 +61,7 @@ struct nrp_scan_pte_lane {
 	struct family *family;  /* [0] is not used */
 	uint32_t nr_families, family_room;
 	struct nrp_pages *tasks, *mms, *cells, *pages;
+	struct nrp_pages *proved; /* by (family, page pointer): address of an anonymous page */
 };
 
 int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
@@ -81,7 +83,8 @@ int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_
 	l->mms = nrp_pages_new(sizeof(struct mm));
 	l->cells = nrp_pages_new(sizeof(struct cell));
 	l->pages = nrp_pages_new(sizeof(struct page));
-	if (!l->tasks || !l->mms || !l->cells || !l->pages) {
+	l->proved = nrp_pages_new(sizeof(uint64_t));
+	if (!l->tasks || !l->mms || !l->cells || !l->pages || !l->proved) {
 		nrp_scan_pte_lane_free(l);
 		return -ENOMEM;
 	}
@@ -96,6 +99,7 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
 		nrp_pages_free(l->mms);
 		nrp_pages_free(l->cells);
 		nrp_pages_free(l->pages);
+		nrp_pages_free(l->proved);
 		free(l->family);
 		free(l);
 	}
@@ -145,6 +149,10 @@ static int leave(struct nrp_scan_pte_lane *l, struct task *t, uint64_t time)
 		return 0;
 	f = &l->family[t->family];
 	f->live--;
+	if (!t->mm)
+		t->mm = f->alone_mm;
+	else if (t->mm != f->alone_mm)
+		f->alone_mm = 0;
 	if (f->left[0].mm != t->mm || !f->left[0].time)
 		f->left[1] = f->left[0];
 	f->left[0].mm = t->mm;
@@ -183,6 +191,7 @@ static int see_fork(struct nrp_scan_pte_lane *l, const struct nrp_task_life *lif
 	family = t->family;
 	parent_mm = t->mm;
 	l->family[family].last_fork = life->time;
+	l->family[family].alone_mm = 0;
 	if (!l->family[family].complete)
 		l->stranger_fork = life->time;
 	t = get_task(l, life->child_tid);
@@ -257,6 +266,7 @@ static struct cell *get_cell(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t 
 int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *l, const struct nrp_scan_pass *p)
 {
 	int r = live_in(l, p->tid, p->mm);
+	struct family *f;
 	struct mm *m;
 
 	if (r < 0)
@@ -265,6 +275,10 @@ int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *l, const struct nrp_scan_pa
 	if (!m)
 		return -ENOMEM;
 	m->users = NRP_NULL(p, scan_pass, mm_users) ? -1 : p->mm_users;
+	f = &l->family[m->family];
+	if (!NRP_NULL(p, scan_pass, nr_threads) && p->nr_threads > 0 &&
+	    (uint32_t)p->nr_threads == f->live)
+		f->alone_mm = p->mm;
 	return 0;
 }
 
@@ -359,7 +373,7 @@ static bool relatives_since(const struct nrp_scan_pte_lane *l, uint64_t mm, cons
 {
 	const struct family *f = &l->family[m->family];
 
-	if (!f->complete || f->live > m->live)
+	if (!f->complete || (f->live > m->live && f->alone_mm != mm))
 		return true;
 	for (int i = 0; i < 2; i++)
 		if (f->left[i].time >= time && f->left[i].time && f->left[i].mm != mm)
@@ -397,6 +411,33 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 	return 0;
 }
 
+/*
+ * Is the page anonymous? Proved where its references are its mappings, once for every relative that
+ * has the same page at the same address.
+ */
+static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			   const struct evidence *e, struct page *p)
+{
+	const struct mm *m = nrp_pages_get(l->mms, f->mm, 0);
+	uint64_t *address = NULL;
+
+	if (!m)
+		return -ENOMEM;
+	if (!NRP_NULL(f, hint_fault, page)) {
+		address = nrp_pages_get(l->proved, m->family, f->page);
+		if (!address)
+			return -ENOMEM;
+	}
+	if (e->counts && e->base && f->mapcount >= 0 &&
+	    f->refcount == f->mapcount + 1 + l->own_references)
+		p->anonymous = true;
+	else if (address && e->base && *address == f->addr / l->page_size)
+		p->anonymous = true;
+	if (address && p->anonymous)
+		*address = f->addr / l->page_size;
+	return 0;
+}
+
 static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, struct page *p,
 		  struct evidence *ret)
 {
@@ -412,10 +453,12 @@ static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, s
 		e.base = f->pages == 1;
 		e.pmd = f->pages == l->huge_pages;
 	}
-	if (e.counts && e.base && f->mapcount >= 0 &&
-	    f->refcount == f->mapcount + 1 + l->own_references)
-		p->anonymous = true;
-	r = find_sharing(l, f, p, &e);
+	/* No page has fewer references than mappings: whoever counts on more is wrong. */
+	if (e.counts && e.base && f->mapcount >= 0 && f->refcount == f->mapcount + 1)
+		l->own_references = 0;
+	r = prove_anonymous(l, f, &e, p);
+	if (r == 0)
+		r = find_sharing(l, f, p, &e);
 	*ret = e;
 	return r;
 }

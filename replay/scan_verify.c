@@ -59,6 +59,7 @@ struct comparison {
 	uint64_t loose; /* PID bits of this VMA that came before or after it was looked at */
 	size_t next;    /* decision of the record */
 	uint64_t hash, states;
+	bool has_state; /* the variant keeps state per VMA */
 	bool differs, race;
 };
 
@@ -144,7 +145,7 @@ static bool compare_range(void *context, const struct nrp_scan_vma *vma, uint64_
 		c->differs = true;
 		return true;
 	}
-	if (d->state_known && vma->has_state)
+	if (d->state_known && c->has_state)
 		compare_state(c, d, &c->mm->vma[vma - c->mm->vma]);
 	c->since = d->time;
 	c->next++;
@@ -189,6 +190,7 @@ static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visi
 				    .visit = visit,
 				    .meanwhile = meanwhile,
 				    .mm = mm,
+				    .has_state = policy->variant != NRP_SCAN_VMA_P0,
 				    .pending = f->pending,
 				    .since = p->time };
 	memcpy(f->pending, meanwhile->first, mm->nr_vmas * sizeof(*f->pending));
@@ -381,7 +383,7 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 	if (ok) {
 		c->check->agree++;
 		c->check->races += race;
-		if (c->policy.variant != NRP_SCAN_VMA_P0 && states > f->most_states)
+		if (states > f->most_states)
 			f->most_states = states;
 	} else {
 		if (!c->check->disagree++)
