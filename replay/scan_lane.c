@@ -50,8 +50,11 @@ struct lane {
 	size_t pending_room;
 	uint64_t passes, possible, recorded;
 	const struct nrp_scan_meanwhile *meanwhile;
-	enum nrp_known (*had)[NRP_SCAN_RUNS]; /* which run has each fault of meanwhile */
-	size_t had_room;
+	struct {
+		enum nrp_known had[NRP_SCAN_RUNS]; /* which run has the fault */
+		bool late;                         /* it came after its address was scanned */
+	} * during;                                /* scratch: per fault of meanwhile */
+	size_t during_room;
 };
 
 static int push_range(struct run_ranges *list, const struct nrp_scan_lane_range *g)
@@ -107,7 +110,7 @@ static void touch_until(const struct run *r, size_t area, uint64_t time)
 
 	for (; *i != NRP_NO_AREA && l->meanwhile->at[*i].fault.time < time;
 	     *i = l->meanwhile->at[*i].next)
-		if (takes(r->number, l->had[*i][r->number]))
+		if (!l->during[*i].late && takes(r->number, l->during[*i].had[r->number]))
 			nrp_scan_vma_touch(&r->space->lane[r->number].vma[area],
 					   l->meanwhile->at[*i].fault.tid);
 }
@@ -434,25 +437,53 @@ static int make_room(struct lane *l, const struct nrp_scan_space *space)
 		l->pending = grown;
 		l->pending_room = space->nr_areas;
 	}
-	if (l->meanwhile->count > l->had_room) {
-		void *grown = reallocarray(l->had, l->meanwhile->count, sizeof(*l->had));
+	if (l->meanwhile->count > l->during_room) {
+		void *grown = reallocarray(l->during, l->meanwhile->count, sizeof(*l->during));
 
 		if (!grown)
 			return -ENOMEM;
-		l->had = grown;
-		l->had_room = l->meanwhile->count;
+		l->during = grown;
+		l->during_room = l->meanwhile->count;
 	}
 	return 0;
 }
 
-static int see_meanwhile(struct lane *l, uint32_t number, const struct nrp_scan_space *space)
+/* When the pass came by this address: its range, else what it decided about the VMA. */
+static uint64_t scanned_at(const struct lane *l, const struct nrp_scan_visit *visit,
+			   const struct nrp_hint_fault *f)
+{
+	uint64_t time = visit->rec.time;
+
+	for (size_t i = visit->count; i-- > 0;) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+
+		if (d->range && f->addr >= d->start && f->addr < d->end)
+			return d->time;
+		if (f->addr >= d->vm_start && f->addr < d->vm_end)
+			time = d->time;
+	}
+	return time;
+}
+
+/* The faults that came before (after) the pass reached them. */
+static int see_meanwhile(struct lane *l, const struct nrp_scan_visit *visit,
+			 struct nrp_scan_space *space, bool late)
 {
 	int r = make_room(l, space);
 
-	for (size_t i = 0; r == 0 && i < l->meanwhile->count; i++)
-		r = nrp_scan_evidence_fault(l->evidence, number,
-					    space->area[l->meanwhile->at[i].area].start,
-					    &l->meanwhile->at[i].fault, l->had[i]);
+	for (size_t i = 0; r == 0 && i < l->meanwhile->count; i++) {
+		const struct nrp_hint_fault *f = &l->meanwhile->at[i].fault;
+		size_t area = l->meanwhile->at[i].area;
+
+		l->during[i].late = f->time >= scanned_at(l, visit, f);
+		if (l->during[i].late != late)
+			continue;
+		r = nrp_scan_evidence_fault(l->evidence, visit->space, space->area[area].start, f,
+					    l->during[i].had);
+		for (unsigned int n = 0; r == 0 && late && n < NRP_SCAN_RUNS; n++)
+			if (takes(n, l->during[i].had[n]))
+				nrp_scan_vma_touch(&space->lane[n].vma[area], f->tid);
+	}
 	return r;
 }
 
@@ -482,7 +513,9 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 	l->meanwhile = meanwhile;
 	if (!visit->judged || visit->lost_before)
 		sa->mm.uncertain = sa->mm.uncertain ? sa->mm.uncertain : visit->rec.time;
-	r = see_meanwhile(l, visit->space, space);
+	r = see_meanwhile(l, visit, space, false);
+	if (r == 0 && !visit->judged)
+		r = see_meanwhile(l, visit, space, true);
 	if (r < 0 || !visit->judged)
 		return r;
 	l->passes++;
@@ -500,6 +533,8 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 		r = record_ranges(l, visit);
 	for (size_t i = 0; r == 0 && i < visit->count; i++)
 		record_decision(l, visit, space, &l->trace->decision[visit->first + i]);
+	if (r == 0)
+		r = see_meanwhile(l, visit, space, true);
 	sa->started = true;
 	end_pass(l, visit, space);
 	return r;
@@ -586,7 +621,7 @@ static void free_lane(struct lane *l)
 		free(l->run[r].at);
 	free(l->all.at);
 	free(l->pending);
-	free(l->had);
+	free(l->during);
 	free(l->space);
 	free(l->vma);
 	nrp_scan_evidence_free(l->evidence);
