@@ -10,6 +10,9 @@
 /* Ticks of a pass tried one by one where its begin does not explain it. */
 #define MAX_RACE_TICKS 32
 
+/* A fault sets its bit before its event is written: by so much it may seem too late. */
+#define MAX_EVENT_DELAY UINT64_C(1000000) /* ns */
+
 struct candidate {
 	struct nrp_scan_vma_policy policy;
 	struct nrp_scan_check *check;
@@ -83,8 +86,25 @@ static bool same_state(const struct nrp_scan_vma_state *a, const struct nrp_scan
 	       a->start_seq == b->start_seq && a->prev_seq == b->prev_seq;
 }
 
+/* Bits of faults whose events come right after the VMA's. */
+static uint64_t bits_of_late_events(const struct comparison *c, const struct nrp_scan_decision *d,
+				    const struct nrp_scan_vma *vma)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = c->pending[vma - c->mm->vma]; i != NRP_NO_AREA;
+	     i = c->meanwhile->at[i].next) {
+		const struct nrp_hint_fault *f = &c->meanwhile->at[i].fault;
+
+		if (f->time > d->time + MAX_EVENT_DELAY)
+			break;
+		bits |= nrp_scan_pid_bit(f->tid);
+	}
+	return bits;
+}
+
 /*
- * A fault between the last decision and this one came before or after the window's rotation: the
+ * Whether a fault close to this decision came before it, or before the window's rotation, only the
  * record knows.
  */
 static void compare_state(struct comparison *c, const struct nrp_scan_decision *d,
@@ -93,7 +113,7 @@ static void compare_state(struct comparison *c, const struct nrp_scan_decision *
 	c->states++;
 	if (same_state(&d->state, &vma->state, 0))
 		return;
-	if (same_state(&d->state, &vma->state, c->loose)) {
+	if (same_state(&d->state, &vma->state, c->loose | bits_of_late_events(c, d, vma))) {
 		vma->state = d->state;
 		c->race = true;
 	} else {

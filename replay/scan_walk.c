@@ -54,6 +54,11 @@ struct walker {
 	struct nrp_cursor *fault, *unmap;
 	const void *next_fault, *next_unmap;
 	struct nrp_scan_meanwhile meanwhile;
+	/* Faults read ahead of their time, in order: those at [taken, count). */
+	struct {
+		struct nrp_hint_fault *at;
+		size_t taken, count, room;
+	} ahead;
 };
 
 static enum nrp_scan_vma_class class_of(const struct nrp_scan_decision *d)
@@ -240,17 +245,13 @@ static int keep_fault(struct nrp_scan_meanwhile *m, const struct nrp_hint_fault 
 	return 0;
 }
 
-/* @during: the pass that runs, NULL: none. */
-static int see_fault(struct walker *w, const struct nrp_hint_fault *f,
-		     const struct nrp_scan_visit *during)
+static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 {
 	const struct current *c;
 	int r = place_fault(w, f, &c);
 
 	if (r < 0 || !c)
 		return r;
-	if (during && c->space == during->space)
-		return keep_fault(&w->meanwhile, f);
 	return w->ops->fault(w->ops->context, c->space, &w->space[c->space],
 			     nrp_scan_space_find(&w->space[c->space], f->addr), f);
 }
@@ -324,26 +325,39 @@ static int open_cursors(struct walker *w, struct nrp_store *store, int64_t captu
 	return r;
 }
 
+/* The next fault, read ahead or not; NULL: none. */
+static const struct nrp_hint_fault *peek_fault(const struct walker *w)
+{
+	if (w->ahead.taken < w->ahead.count)
+		return &w->ahead.at[w->ahead.taken];
+	return w->next_fault;
+}
+
+static int next_fault(struct walker *w, struct nrp_error *err)
+{
+	if (w->ahead.taken < w->ahead.count) {
+		w->ahead.taken++;
+		return 0;
+	}
+	return advance(w->fault, &w->next_fault, err);
+}
+
 /* Everything before @time that is no pass. */
-static int catch_up(struct walker *w, uint64_t time, const struct nrp_scan_visit *during,
-		    struct nrp_error *err)
+static int catch_up(struct walker *w, uint64_t time, struct nrp_error *err)
 {
 	int r = 0;
 
 	while (r == 0) {
-		const struct nrp_hint_fault *f = w->next_fault;
+		const struct nrp_hint_fault *f = peek_fault(w);
 		const struct nrp_munmap *u = w->next_unmap;
 		uint64_t fault_time = f ? f->time : UINT64_MAX;
 		uint64_t unmap_time = u ? u->time : UINT64_MAX;
 
 		if (fault_time <= unmap_time && f && fault_time < time) {
-			r = see_fault(w, f, during);
+			r = see_fault(w, f);
 			if (r == 0)
-				r = advance(w->fault, &w->next_fault, err);
+				r = next_fault(w, err);
 		} else if (u && unmap_time < time) {
-			/* An unmapping waits until the pass has released the lock. */
-			if (during)
-				break;
 			r = see_unmap(w, u);
 			if (r == 0)
 				r = advance(w->unmap, &w->next_unmap, err);
@@ -354,25 +368,93 @@ static int catch_up(struct walker *w, uint64_t time, const struct nrp_scan_visit
 	return r;
 }
 
+static int put_ahead(struct walker *w, const struct nrp_hint_fault *f)
+{
+	if (w->ahead.count == w->ahead.room) {
+		size_t room = w->ahead.room ? w->ahead.room * 2 : 256;
+		struct nrp_hint_fault *grown = reallocarray(w->ahead.at, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		w->ahead.at = grown;
+		w->ahead.room = room;
+	}
+	w->ahead.at[w->ahead.count++] = *f;
+	return 0;
+}
+
+/* Is this a fault in the address space of the pass? Then it is kept for it. */
+static int take_fault(struct walker *w, const struct nrp_hint_fault *f,
+		      const struct nrp_scan_visit *v, bool *ret_taken)
+{
+	const struct current *c;
+	int r;
+
+	*ret_taken = false;
+	if (NRP_NULL(f, hint_fault, mm) || f->mm != v->rec.mm)
+		return 0;
+	*ret_taken = true;
+	r = place_fault(w, f, &c);
+	return r < 0 || !c ? r : keep_fault(&w->meanwhile, f);
+}
+
+/*
+ * Collects the faults of the pass's own address space before @until; others stay for later: passes
+ * of theirs may come before them.
+ */
+static int gather(struct walker *w, const struct nrp_scan_visit *v, uint64_t until,
+		  struct nrp_error *err)
+{
+	size_t left = w->ahead.taken;
+	bool taken;
+	int r = 0;
+
+	w->meanwhile.count = 0;
+	for (size_t i = w->ahead.taken; r == 0 && i < w->ahead.count; i++) {
+		r = 0;
+		taken = false;
+		if (w->ahead.at[i].time < until)
+			r = take_fault(w, &w->ahead.at[i], v, &taken);
+		if (!taken)
+			w->ahead.at[left++] = w->ahead.at[i];
+	}
+	w->ahead.count = left;
+	if (w->ahead.taken == w->ahead.count)
+		w->ahead.taken = w->ahead.count = 0;
+	while (r == 0 && w->next_fault &&
+	       ((const struct nrp_hint_fault *)w->next_fault)->time < until) {
+		r = take_fault(w, w->next_fault, v, &taken);
+		if (r == 0 && !taken)
+			r = put_ahead(w, w->next_fault);
+		if (r == 0)
+			r = advance(w->fault, &w->next_fault, err);
+	}
+	return r;
+}
+
+/* A pass's faults are its own until it ends, or until another pass over its VMAs begins. */
+static uint64_t end_of(const struct walker *w, size_t index)
+{
+	const struct nrp_scan_visit *v = &w->trace->pass[index];
+	uint64_t until = NRP_NULL(&v->rec, scan_pass, end_time) ? v->rec.time : v->rec.end_time;
+
+	for (size_t i = index + 1; i < w->trace->nr_passes && w->trace->pass[i].rec.time < until;
+	     i++)
+		if (w->trace->pass[i].walked && w->trace->pass[i].space == v->space)
+			return w->trace->pass[i].rec.time;
+	return until;
+}
+
 static int see_pass(struct walker *w, size_t index, struct nrp_error *err)
 {
 	const struct nrp_scan_visit *v = &w->trace->pass[index];
 	struct nrp_scan_space *space = &w->space[v->space];
-	uint64_t until = NRP_NULL(&v->rec, scan_pass, end_time) ? v->rec.time : v->rec.end_time;
-	int r = catch_up(w, v->rec.time, NULL, err);
+	int r = catch_up(w, v->rec.time, err);
 
-	for (size_t next = index + 1; next < w->trace->nr_passes; next++) {
-		if (!w->trace->pass[next].walked)
-			continue;
-		if (w->trace->pass[next].rec.time < until)
-			until = w->trace->pass[next].rec.time;
-		break;
-	}
 	if (r == 0)
 		r = meet(w, v);
-	w->meanwhile.count = 0;
 	if (r == 0)
-		r = catch_up(w, until, v, err);
+		r = gather(w, v, end_of(w, index), err);
 	if (r == 0)
 		r = deal_meanwhile(w, space);
 	if (r == 0)
@@ -397,7 +479,7 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		if (trace->pass[i].walked)
 			r = see_pass(&w, i, err);
 	if (r == 0)
-		r = catch_up(&w, UINT64_MAX, NULL, err);
+		r = catch_up(&w, UINT64_MAX, err);
 	if (r == -ENOMEM)
 		nrp_fail_nomem(err);
 	else if (r == -E2BIG)
@@ -408,6 +490,7 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		nrp_scan_space_clear(&w.space[s]);
 	free(w.space);
 	free(w.seen);
+	free(w.ahead.at);
 	free(w.meanwhile.at);
 	free(w.meanwhile.first);
 	nrp_pages_free(w.mms);
