@@ -5,26 +5,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* With more threads than one, the scanner arms pages of its own node too. */
+#define REFUSES_NONE (-2)
+
 struct cell {
 	/* The host's last two armings, ns; 0: none. */
 	uint64_t host, host_before;
-	uint64_t host_start, host_end; /* range of the last one */
-	bool host_armed;               /* it changed something, as far as known */
-	bool ever_armed;               /* any one did, or may have */
-	uint64_t zero_since; /* armings that changed nothing since then; 0: the last did */
-	uint64_t full_first, full_last; /* armings that changed every entry of their range */
-	uint64_t fault[2];              /* last fault; last one that left its page elsewhere */
-	int16_t fault_nid[2];           /* where they left it, -1 unknown */
-	uint64_t lane[NRP_SCAN_RUNS];   /* the lane's last arming */
+	uint64_t host_start, host_end;    /* range of the last one */
+	bool host_armed;                  /* it changed something, as far as known */
+	bool ever_armed;                  /* any one did, or may have */
+	uint64_t last_change;             /* the last arming that changed something, or may have */
+	uint64_t full_first, full_last;   /* armings that changed every entry of their range */
+	uint64_t fault[2];                /* last fault; last one that left its page elsewhere */
+	int16_t fault_nid[2];             /* where they left it, -1 unknown */
+	uint64_t lane[NRP_SCAN_RUNS];     /* the lane's last arming */
+	int16_t lane_nid[NRP_SCAN_RUNS];  /* whose pages that one passed over: REFUSES_NONE, -1
+					     unknown */
+	bool lane_as_host[NRP_SCAN_RUNS]; /* the host armed the same range then */
 };
 
 struct page_state {
-	uint64_t fault; /* last recorded one, ns */
+	uint64_t fault;             /* last recorded one, ns */
 	uint8_t had[NRP_SCAN_RUNS]; /* whether each run has it: enum nrp_known */
 };
 
+/* Entries of a VMA that the host armed and that no fault has answered; never fewer than there are.
+ */
+struct vma_state {
+	uint64_t armed;
+};
+
 struct nrp_scan_evidence {
-	struct nrp_pages *cells, *pages;
+	struct nrp_pages *cells, *pages, *vmas;
 	uint64_t page_size, huge_size;
 };
 
@@ -38,7 +50,8 @@ struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t hug
 	e->huge_size = huge_size;
 	e->cells = nrp_pages_new(sizeof(struct cell));
 	e->pages = nrp_pages_new(sizeof(struct page_state));
-	if (!e->cells || !e->pages)
+	e->vmas = nrp_pages_new(sizeof(struct vma_state));
+	if (!e->cells || !e->pages || !e->vmas)
 		return nrp_scan_evidence_free(e);
 	return e;
 }
@@ -48,6 +61,7 @@ struct nrp_scan_evidence *nrp_scan_evidence_free(struct nrp_scan_evidence *e)
 	if (e) {
 		nrp_pages_free(e->cells);
 		nrp_pages_free(e->pages);
+		nrp_pages_free(e->vmas);
 		free(e);
 	}
 	return NULL;
@@ -101,7 +115,7 @@ struct summary {
 	bool not_older;   /* ... or newer */
 	bool host_within; /* a whole recorded range that armed something lies in it, and the lane's
 			     last arming of all is older than the recorded one before that */
-	bool zero;        /* the host's armings around the lane's last one changed nothing */
+	bool unchanged;   /* since the lane's last arming the host's changed nothing */
 	bool never_armed; /* no recorded arming ever changed anything */
 };
 
@@ -112,7 +126,7 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 	struct summary s = { .as_host = true,
 			     .not_newer = true,
 			     .not_older = true,
-			     .zero = true,
+			     .unchanged = true,
 			     .never_armed = true };
 	bool older = true;
 
@@ -130,11 +144,30 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 		older &= lane <= c->host_before && c->host;
 		s.host_within |= c->host && c->host_armed && c->host_start >= g->start &&
 				 c->host_end <= g->end;
-		s.zero &= c->zero_since && lane >= c->zero_since && c->fault[0] < c->zero_since;
+		/* What the lane passed over then and would not now, does not count. */
+		s.unchanged &= lane && lane >= c->last_change &&
+			       (c->lane_nid[run] == REFUSES_NONE ||
+				(pass->nid >= 0 && c->lane_nid[run] == pass->nid));
 		s.never_armed &= c->host && !c->ever_armed && !c->fault[0];
 	}
 	s.host_within &= older;
 	*ret = s;
+	return 0;
+}
+
+/*
+ * The record armed nothing in the same range at the same time: what can be armed there, the host
+ * had armed. Had the lane, too?
+ */
+static int nothing_recorded(struct nrp_scan_evidence *e, const struct nrp_scan_evidence_range *g,
+			    const struct summary *s, enum nrp_known *ret)
+{
+	const struct vma_state *v = nrp_pages_get(e->vmas, g->space, g->vm_start);
+
+	if (!v)
+		return -ENOMEM;
+	if (s->not_older || s->never_armed || s->unchanged || !v->armed)
+		*ret = NRP_KNOWN_NO;
 	return 0;
 }
 
@@ -153,19 +186,22 @@ int nrp_scan_evidence_arms(struct nrp_scan_evidence *e, unsigned int run,
 		*ret = recorded_pages ? NRP_KNOWN_YES : NRP_KNOWN_NO;
 	else if (recorded_pages > 0 && s.not_newer)
 		*ret = NRP_KNOWN_YES; /* what was touched since the host's arming is not armed */
-	else if (recorded_pages == 0 && (s.not_older || s.never_armed || s.zero))
-		*ret = NRP_KNOWN_NO;
-	else if (s.touched || s.host_within)
+	else if (recorded_pages == 0)
+		r = nothing_recorded(e, range, &s, ret);
+	if (*ret != NRP_UNKNOWN)
+		return r;
+	if (s.touched || s.host_within)
 		*ret = NRP_KNOWN_YES;
-	else if (recorded_pages < 0 && pass->single_threaded && (s.zero || s.never_armed))
-		*ret = NRP_KNOWN_NO;
-	return 0;
+	else if (recorded_pages < 0 && pass->single_threaded && (s.unchanged || s.never_armed))
+		*ret = NRP_KNOWN_NO; /* the record armed nothing shortly before */
+	return r;
 }
 
 /* ---- what happened ------------------------------------------------------------------ */
 
 int nrp_scan_evidence_lane_range(struct nrp_scan_evidence *e, unsigned int run,
-				 const struct nrp_scan_evidence_range *g)
+				 const struct nrp_scan_evidence_range *g,
+				 const struct nrp_scan_evidence_pass *pass, bool as_host)
 {
 	for (uint64_t at = g->start; at < g->end; at = next_cell(e, at)) {
 		struct cell *c = get_cell(e, g->space, g->vm_start, at);
@@ -173,6 +209,8 @@ int nrp_scan_evidence_lane_range(struct nrp_scan_evidence *e, unsigned int run,
 		if (!c)
 			return -ENOMEM;
 		c->lane[run] = g->time;
+		c->lane_as_host[run] = as_host;
+		c->lane_nid[run] = (int16_t)(pass->single_threaded ? pass->nid : REFUSES_NONE);
 	}
 	return 0;
 }
@@ -181,6 +219,11 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 			    int64_t pages)
 {
 	bool full = pages >= 0 && (uint64_t)pages == (g->end - g->start) / e->page_size;
+	struct vma_state *v = nrp_pages_get(e->vmas, g->space, g->vm_start);
+
+	if (!v)
+		return -ENOMEM;
+	v->armed += pages >= 0 ? (uint64_t)pages : (g->end - g->start) / e->page_size;
 
 	for (uint64_t at = g->start; at < g->end; at = next_cell(e, at)) {
 		struct cell *c = get_cell(e, g->space, g->vm_start, at);
@@ -194,9 +237,7 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 		c->host_armed = pages > 0;
 		c->ever_armed |= pages != 0;
 		if (pages != 0)
-			c->zero_since = 0;
-		else if (!c->zero_since)
-			c->zero_since = g->time;
+			c->last_change = g->time;
 		if (full) {
 			c->full_last = g->time;
 			if (!c->full_first)
@@ -207,21 +248,34 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 }
 
 /*
- * Censoring rule. The page was touched at the fault and not since it was armed; armed it is since
- * the host's last arming at the latest, and since one after which every entry was armed if no fault
- * came in between.
+ * Censoring rule. The page was touched at the fault and not since the host armed it: at its last
+ * arming that changed anything, or at one after which every entry was armed if no fault came in
+ * between. The lane has the fault if it armed the page since then.
  */
-static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before, uint64_t lane)
+static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before,
+				const struct nrp_hint_fault *f, unsigned int run)
 {
-	uint64_t armed = c->host;
+	uint64_t lane = c->lane[run], armed = c->host;
+	int16_t passed_over = c->lane_nid[run];
 
 	if (!lane || lane <= fault_before)
 		return NRP_KNOWN_NO; /* not armed by the lane since its last fault */
+	if (lane == c->host)
+		return NRP_KNOWN_YES;
+	if (c->last_change > fault_before)
+		armed = c->last_change;
 	if (c->full_last > fault_before && c->full_last < armed)
 		armed = c->full_last;
 	if (c->full_first > fault_before && c->full_first < armed)
 		armed = c->full_first;
-	return lane >= armed ? NRP_KNOWN_YES : NRP_UNKNOWN;
+	if (passed_over == REFUSES_NONE)
+		return lane >= armed ? NRP_KNOWN_YES : NRP_UNKNOWN;
+	if (passed_over < 0 || NRP_NULL(f, hint_fault, src_nid))
+		return NRP_UNKNOWN;
+	if (f->src_nid != passed_over)
+		return lane >= armed ? NRP_KNOWN_YES : NRP_UNKNOWN;
+	/* Passed over by both, as it lay on the scanner's node; only the host came by again. */
+	return lane < armed && c->lane_as_host[run] ? NRP_KNOWN_NO : NRP_UNKNOWN;
 }
 
 static void remember(struct cell *c, const struct nrp_hint_fault *f)
@@ -241,15 +295,21 @@ int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_
 {
 	uint32_t size = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
 	struct cell *c = get_cell(e, space, vm_start, f->addr);
+	struct vma_state *v = nrp_pages_get(e->vmas, space, vm_start);
 	struct page_state *p =
 		nrp_pages_get(e->pages, space, nrp_page_of(f->addr, e->page_size, size));
 
 	if (!c || !p)
 		return -ENOMEM;
+	if (!v)
+		return -ENOMEM;
+	/* The first fault since the host armed it. */
+	if (c->host && p->fault < c->host)
+		v->armed -= v->armed < size ? v->armed : size;
 	for (int r = 0; r < NRP_SCAN_RUNS; r++) {
 		/* Two threads at the same entry: what holds for the first holds for the second. */
 		if (!p->fault || p->fault < c->host)
-			p->had[r] = (uint8_t)has_fault(c, p->fault, c->lane[r]);
+			p->had[r] = (uint8_t)has_fault(c, p->fault, f, (unsigned int)r);
 		ret[r] = (enum nrp_known)p->had[r];
 	}
 	p->fault = f->time;

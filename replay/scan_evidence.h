@@ -46,9 +46,10 @@ int nrp_scan_evidence_arms(struct nrp_scan_evidence *evidence, unsigned int run,
 			   const struct nrp_scan_evidence_range *range,
 			   const struct nrp_scan_evidence_pass *pass, int64_t recorded_pages,
 			   enum nrp_known *ret);
-/* The lane armed it. */
+/* The lane armed it; @as_host: so did the host, in the same pass. */
 int nrp_scan_evidence_lane_range(struct nrp_scan_evidence *evidence, unsigned int run,
-				 const struct nrp_scan_evidence_range *range);
+				 const struct nrp_scan_evidence_range *range,
+				 const struct nrp_scan_evidence_pass *pass, bool as_host);
 /* The host armed it: after every lane has run the pass. @pages: entries, -1 unknown. */
 int nrp_scan_evidence_range(struct nrp_scan_evidence *evidence,
 			    const struct nrp_scan_evidence_range *range, int64_t pages);

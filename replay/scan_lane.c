@@ -177,7 +177,8 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 		r->error = nrp_scan_evidence_arms(l->evidence, r->number, &e, &r->conditions,
 						  g.recorded_pages, &arms);
 	if (r->error == 0)
-		r->error = nrp_scan_evidence_lane_range(l->evidence, r->number, &e);
+		r->error = nrp_scan_evidence_lane_range(l->evidence, r->number, &e, &r->conditions,
+							g.recorded_pages >= 0);
 	if (a) {
 		a->s.armed_ranges++;
 		a->s.inactive = 0;

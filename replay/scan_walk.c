@@ -313,7 +313,8 @@ static int open_cursors(struct walker *w, struct nrp_store *store, int64_t captu
 	uint64_t columns = NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) |
 			   NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) |
 			   NRP_BIT(hint_fault, vm_start) | NRP_BIT(hint_fault, vm_end) |
-			   NRP_BIT(hint_fault, pages) | NRP_BIT(hint_fault, mem_nid);
+			   NRP_BIT(hint_fault, pages) | NRP_BIT(hint_fault, src_nid) |
+			   NRP_BIT(hint_fault, mem_nid);
 	int r = nrp_cursor_open(&w->fault, store, capture_id, NRP_HINT_FAULT, columns, err);
 
 	if (r == 0)

@@ -160,6 +160,7 @@ void add_fault(struct scan_records *r, uint64_t us, int32_t tid, uint64_t vm_sta
 	NRP_SET(&f, hint_fault, vm_end, vm_end_mb * MB);
 	NRP_SET(&f, hint_fault, vm_flags, PRIVATE_RW);
 	NRP_SET(&f, hint_fault, pages, 1);
+	NRP_SET(&f, hint_fault, src_nid, 1);
 	NRP_SET(&f, hint_fault, mem_nid, 0);
 	append(r, NRP_HINT_FAULT, &f);
 }

@@ -43,7 +43,7 @@ void add_range(struct scan_records *r, uint64_t start_mb, uint64_t end_mb, uint6
 	       uint64_t vm_end_mb, uint64_t pages, const struct nrp_scan_vma_state *state);
 void add_skip(struct scan_records *r, uint64_t vm_start_mb, uint64_t vm_end_mb,
 	      enum nrp_skip_reason reason);
-/* A hinting fault at @offset pages into the VMA, counted, on node 0. */
+/* A hinting fault at @offset pages into the VMA, counted, that moves it from node 1 to 0. */
 void add_fault(struct scan_records *r, uint64_t us, int32_t tid, uint64_t vm_start_mb,
 	       uint64_t vm_end_mb, uint64_t offset);
 void add_life(struct scan_records *r, uint64_t ms, int kind, int32_t tid, int32_t child);

@@ -297,9 +297,9 @@ static void test_fault_behind_a_scan_that_the_lane_lacks_is_only_possible(void *
 	scan_records_begin(&r, false);
 	for (int i = 0; i < 4; i++) {
 		add_pass(&r, 1000 + 1500 * (uint64_t)i, 100, i, 0);
-		/* Half of A is there: which half, the record does not say. */
-		add_range(&r, 0, 100, 0, 100, i ? 0 : 12800, NULL);
-		if (i == 2) /* armed last at 4000 by the host, by P1 at 2500 */
+		/* One page is armed at 4000: the record does not say which. */
+		add_range(&r, 0, 100, 0, 100, i == 0 ? 12800 : i == 2 ? 1 : 0, NULL);
+		if (i == 2) /* P1 came by at 2500 last */
 			add_fault(&r, 5000000, 100, 0, 100, 7);
 	}
 	run(&r, &lane, NRP_SCAN_VMA_P1);
@@ -310,8 +310,8 @@ static void test_fault_behind_a_scan_that_the_lane_lacks_is_only_possible(void *
 	scan_records_end(&r);
 }
 
-/* The same with all of A there: armed since 1000, untouched until 5000, so P1 faults at 5000. */
-static void test_fault_of_a_page_known_to_be_armed_is_certain(void **state)
+/* Nothing was armed after 1000, so the page was armed then, by P1 too: it faults at 5000. */
+static void test_fault_of_a_page_armed_before_is_certain(void **state)
 {
 	struct scan_records r;
 	struct nrp_scan_lane lane;
@@ -320,7 +320,7 @@ static void test_fault_of_a_page_known_to_be_armed_is_certain(void **state)
 	scan_records_begin(&r, false);
 	for (int i = 0; i < 4; i++) {
 		add_pass(&r, 1000 + 1500 * (uint64_t)i, 100, i, 0);
-		add_range(&r, 0, 100, 0, 100, i == 3 ? 1 : i ? 0 : 25600, NULL);
+		add_range(&r, 0, 100, 0, 100, i == 3 ? 1 : i ? 0 : 12800, NULL);
 		if (i == 2)
 			add_fault(&r, 5000000, 100, 0, 100, 7);
 	}
@@ -541,7 +541,7 @@ int main(void)
 		cmocka_unit_test(test_p1_scans_untouched_vmas_once),
 		cmocka_unit_test(test_p2_forces_one_untouched_vma_a_pass),
 		cmocka_unit_test(test_fault_behind_a_scan_that_the_lane_lacks_is_only_possible),
-		cmocka_unit_test(test_fault_of_a_page_known_to_be_armed_is_certain),
+		cmocka_unit_test(test_fault_of_a_page_armed_before_is_certain),
 		cmocka_unit_test(test_fork_of_a_single_thread_resets_the_sequence),
 		cmocka_unit_test(test_lower_part_of_a_cut_vma_is_new),
 		cmocka_unit_test(test_upper_part_of_a_cut_vma_keeps_its_state),
