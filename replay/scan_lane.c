@@ -236,7 +236,7 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 	nrp_scan_vma_run(&l->policy, mm, &call, &ops);
 	for (size_t i = 0; l->meanwhile->count && i < space->nr_areas; i++)
 		touch_until(&r, i, UINT64_MAX);
-	sa->run_sequences[number] += (uint64_t)(mm->seq - seq);
+	sa->run_sequences[number] += (uint32_t)nrp_scan_seq_since(mm->seq, seq);
 	return r.error;
 }
 
@@ -493,7 +493,7 @@ static void count_sequences(struct space_account *sa, const struct nrp_scan_visi
 	int32_t seq = visit->rec.mm_scan_seq;
 
 	if (sa->started && seq > sa->last_seq)
-		sa->sequences += (uint64_t)(seq - sa->last_seq);
+		sa->sequences += (uint32_t)nrp_scan_seq_since(seq, sa->last_seq);
 	sa->last_seq = seq;
 	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads)) {
 		sa->nr_threads = visit->rec.nr_threads;
@@ -608,6 +608,10 @@ static int configure(struct lane *l, const struct nrp_host_facts *facts,
 		return r;
 	l->policy.variant = config->variant;
 	l->policy.rules = nrp_scan_vma_rules(config->variant) & ~config->rules_off;
+	if (config->scan_size_mb > NRP_MAX_SCAN_RANGE >> 20)
+		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "give at most 65536 MB",
+				"a scan size of %llu MB is too large",
+				(unsigned long long)config->scan_size_mb);
 	if (config->scan_size_mb)
 		l->policy.scan_pages = (config->scan_size_mb << 20) / l->policy.page_size;
 	if (config->scan_delay_ms != UINT64_MAX)

@@ -56,7 +56,7 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 struct nrp_scan_lane_config {
 	enum nrp_scan_vma_variant variant;
 	uint32_t rules_off;     /* NRP_SCAN_RULE_* */
-	uint64_t scan_size_mb;  /* 0: the host's */
+	uint64_t scan_size_mb;  /* at most 65536; 0: the host's */
 	uint64_t scan_delay_ms; /* UINT64_MAX: the host's */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_pte_lane.h"
 #include "replay/pages.h"
+#include "replay/scan_trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -304,7 +305,8 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 	uint64_t vm_start = NRP_NULL(g, scan_range, vm_start) ? 0 : g->vm_start, fork, next;
 	const struct mm *m;
 
-	if (NRP_NULL(g, scan_range, mm))
+	if (NRP_NULL(g, scan_range, mm) || g->start >= g->end ||
+	    g->end - g->start > NRP_MAX_SCAN_RANGE)
 		return 0;
 	m = nrp_pages_get(l->mms, g->mm, 0);
 	if (!m)

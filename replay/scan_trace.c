@@ -215,7 +215,8 @@ static int see_range(struct loader *l, const struct nrp_scan_range *g)
 		.flags_known = !NRP_NULL(g, scan_range, vm_flags),
 		.vma_known = !NRP_NULL(g, scan_range, vm_start) &&
 			     !NRP_NULL(g, scan_range, vm_end) && g->vm_start <= g->start &&
-			     g->start < g->end && g->end <= g->vm_end,
+			     g->start < g->end && g->end <= g->vm_end &&
+			     g->end - g->start <= NRP_MAX_SCAN_RANGE,
 		.state_known =
 			!(g->null &
 			  (NRP_BIT(scan_range, vma_next_scan) | NRP_BIT(scan_range, pids_reset) |

@@ -6,6 +6,9 @@
 #include "numareplay/store.h"
 #include "replay/policies/scan_vma.h"
 
+/* Bytes: limit on a range that is read, and on what a pass may arm. */
+#define NRP_MAX_SCAN_RANGE (UINT64_C(1) << 36)
+
 /* One range or skip of a pass. */
 struct nrp_scan_decision {
 	bool range;

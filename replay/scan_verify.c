@@ -230,7 +230,7 @@ static void make_state(struct nrp_scan_vma *v, const struct nrp_scan_vma_policy 
 		.next_scan = jiffies + policy->delay_jiffies,
 		.pids_reset = jiffies + 5 * policy->delay_jiffies,
 		.start_seq = seq,
-		.prev_seq = seq - 1,
+		.prev_seq = nrp_scan_seq_add(seq, -1),
 	};
 }
 
@@ -289,7 +289,7 @@ static void follow_record(const struct verifier *f, const struct nrp_scan_visit 
 		size_t at = nrp_scan_space_find(space, d->vm_start);
 
 		if (d->vm_end <= last && !i)
-			seq++; /* nothing was left above the offset */
+			seq = nrp_scan_seq_add(seq, 1); /* nothing was left above the offset */
 		last = d->vm_end;
 		if (at != NRP_NO_AREA)
 			apply(&mm->vma[at], d, policy, p, seq, spent && i + 1 == visit->count);
@@ -352,7 +352,8 @@ static void end_passes(struct follow *follow, struct nrp_scan_space *space, uint
 			continue;
 		}
 		for (size_t l = 0; l < space->nr_lanes; l++) {
-			space->lane[l].seq += e->lane[l].sequences;
+			space->lane[l].seq =
+				nrp_scan_seq_add(space->lane[l].seq, e->lane[l].sequences);
 			space->lane[l].offset = e->lane[l].offset;
 		}
 	}
@@ -416,7 +417,7 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 	}
 	follow->from_record[which] = !ok;
 	ending->lane[which].offset = mm->offset;
-	ending->lane[which].sequences = mm->seq - visit->rec.mm_scan_seq;
+	ending->lane[which].sequences = nrp_scan_seq_since(mm->seq, visit->rec.mm_scan_seq);
 	mm->seq = visit->rec.mm_scan_seq;
 	mm->offset = visit->rec.scan_offset;
 }

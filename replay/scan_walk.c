@@ -10,7 +10,6 @@
 #define DEFAULT_HUGE_SIZE (UINT64_C(2) << 20)
 #define DEFAULT_SCAN_SIZE_MB 256
 #define DEFAULT_SCAN_DELAY_MS 1000
-#define MAX_SCAN_SIZE_MB (UINT64_C(1) << 32)
 
 int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_facts *facts,
 		       struct nrp_error *err)
@@ -25,8 +24,8 @@ int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_fa
 		return nrp_fail(err, NRP_INPUT, -ENODATA, NULL, -1,
 				"capture with probes that record jiffies, or say --set hz=",
 				"the kernel's ticks a second are not known");
-	if (size > MAX_SCAN_SIZE_MB)
-		size = MAX_SCAN_SIZE_MB;
+	if (size > NRP_MAX_SCAN_RANGE >> 20)
+		size = NRP_MAX_SCAN_RANGE >> 20;
 	*ret = (struct nrp_scan_vma_policy){
 		.page_size = page,
 		.huge_size = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages * page
@@ -157,11 +156,13 @@ static void adopt(const struct nrp_scan_decision *d, const struct nrp_scan_pass 
 		vma->state = d->state;
 		vma->has_state = true;
 	} else if (!d->range && d->reason >= NRP_SKIP_PID_INACTIVE) {
-		int32_t behind = d->reason == NRP_SKIP_SEQ_COMPLETED ? 0 : 1;
+		int32_t behind = d->reason == NRP_SKIP_SEQ_COMPLETED ? 0 : -1;
 
-		vma->state = (struct nrp_scan_vma_state){ .pids_reset = p->jiffies,
-							  .start_seq = p->mm_scan_seq - 2,
-							  .prev_seq = p->mm_scan_seq - behind };
+		vma->state = (struct nrp_scan_vma_state){
+			.pids_reset = p->jiffies,
+			.start_seq = nrp_scan_seq_add(p->mm_scan_seq, -2),
+			.prev_seq = nrp_scan_seq_add(p->mm_scan_seq, behind)
+		};
 		vma->has_state = true;
 	}
 }

@@ -530,6 +530,41 @@ static void test_capture_without_passes_is_refused(void **state)
 	scan_records_end(&r);
 }
 
+static void test_scan_size_has_a_limit(void **state)
+{
+	struct nrp_scan_lane_config config = as_host;
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_scan_lane lane;
+	struct scan_records r;
+
+	(void)state;
+	b1_record(&r);
+	scan_records_commit(&r);
+	config.scan_size_mb = 65537;
+	assert_int_equal(nrp_scan_lane_run(&lane, r.store, &r.capture, &config, &err), -EINVAL);
+	assert_int_equal(err.status, NRP_USAGE);
+	scan_records_end(&r);
+}
+
+/* 50 MB a pass: P0 takes four for A and B. */
+static void test_lane_has_its_own_scan_size(void **state)
+{
+	struct nrp_scan_lane_config config = as_host;
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_scan_lane lane;
+	struct scan_records r;
+
+	(void)state;
+	b1_record(&r);
+	scan_records_commit(&r);
+	config.scan_size_mb = 50;
+	assert_ok(nrp_scan_lane_run(&lane, r.store, &r.capture, &config, &err), &err);
+	check_range(&lane, 0, 1000, 0, 50, -1, NRP_SCAN_BY_NO_FILTER, true);
+	assert_int_equal(lane.mm[0].diverged, AT(1000));
+	nrp_scan_lane_clear(&lane);
+	scan_records_end(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -551,6 +586,8 @@ int main(void)
 		cmocka_unit_test(test_pass_cut_by_a_loss_is_not_judged),
 		cmocka_unit_test(test_pass_without_decisions_returned_early),
 		cmocka_unit_test(test_capture_without_passes_is_refused),
+		cmocka_unit_test(test_scan_size_has_a_limit),
+		cmocka_unit_test(test_lane_has_its_own_scan_size),
 	};
 
 	return cmocka_run_group_tests_name("scan_lane", tests, util_enter_dir, util_leave_dir);

@@ -80,12 +80,6 @@ struct walk {
 	bool skipped, forced; /* a VMA was left out as inactive; this is the second walk */
 };
 
-/* The kernel's int arithmetic, which may wrap. */
-static int32_t seq_distance(int32_t a, int32_t b)
-{
-	return (int32_t)((uint32_t)a - (uint32_t)b);
-}
-
 static void skip(const struct walk *w, const struct nrp_scan_vma *v, enum nrp_scan_vma_skip why)
 {
 	w->ops->skip(w->ops->context, v, why);
@@ -116,7 +110,7 @@ static void make_state(const struct walk *w, struct nrp_scan_vma *v)
 	s->pids_reset = s->next_scan + WINDOW_DELAYS * w->policy->delay_jiffies;
 	s->pids[0] = s->pids[1] = 0;
 	s->start_seq = w->mm->seq;
-	s->prev_seq = seq_distance(w->mm->seq, 1);
+	s->prev_seq = nrp_scan_seq_add(w->mm->seq, -1);
 	v->has_state = true;
 }
 
@@ -131,7 +125,7 @@ static bool accessed(const struct walk *w, const struct nrp_scan_vma *v,
 	if (!(w->rules & NRP_SCAN_RULE_PID))
 		return true;
 	*ret_by = NRP_SCAN_BY_FIRST_TWO;
-	if (seq_distance(w->mm->seq, base) < FIRST_SEQUENCES)
+	if (nrp_scan_seq_since(w->mm->seq, base) < FIRST_SEQUENCES)
 		return true;
 	*ret_by = NRP_SCAN_BY_PID;
 	if ((s->pids[0] | s->pids[1]) & nrp_scan_pid_bit(w->call->tid))
@@ -143,7 +137,7 @@ static bool accessed(const struct walk *w, const struct nrp_scan_vma *v,
 	}
 	*ret_by = NRP_SCAN_BY_STALE;
 	return w->rules & NRP_SCAN_RULE_STALE &&
-	       w->mm->seq > (int32_t)((uint32_t)s->prev_seq + (uint32_t)w->call->nr_threads);
+	       w->mm->seq > nrp_scan_seq_add(s->prev_seq, w->call->nr_threads);
 }
 
 static void rotate_window(const struct walk *w, struct nrp_scan_vma_state *s)
@@ -243,7 +237,7 @@ static size_t first_vma(const struct nrp_scan_mm *mm, uint64_t start)
 
 static void next_sequence(struct nrp_scan_mm *mm)
 {
-	mm->seq = (int32_t)((uint32_t)mm->seq + 1);
+	mm->seq = nrp_scan_seq_add(mm->seq, 1);
 	mm->offset = 0;
 }
 

@@ -113,6 +113,17 @@ struct nrp_scan_ops {
 	void *context;
 };
 
+/* Sequences are the kernel's ints, which may wrap. */
+static inline int32_t nrp_scan_seq_add(int32_t seq, int32_t more)
+{
+	return (int32_t)((uint32_t)seq + (uint32_t)more);
+}
+
+static inline int32_t nrp_scan_seq_since(int32_t seq, int32_t before)
+{
+	return (int32_t)((uint32_t)seq - (uint32_t)before);
+}
+
 /* "P0" .. "P4"; NULL outside the range. */
 const char *nrp_scan_vma_variant_name(enum nrp_scan_vma_variant variant);
 /* "delay", "pid", "partial", "forced", "seq_completed", "start_seq", "stale", "cpuset": of bit @i;
