@@ -27,6 +27,7 @@ struct space_account {
 	bool started;
 	int32_t nr_threads; /* at the last pass */
 	int32_t last_seq;
+	uint64_t last_pass;                               /* ns */
 	uint64_t sequences, run_sequences[NRP_SCAN_RUNS]; /* finished */
 };
 
@@ -495,6 +496,7 @@ static void count_sequences(struct space_account *sa, const struct nrp_scan_visi
 	if (sa->started && seq > sa->last_seq)
 		sa->sequences += (uint32_t)nrp_scan_seq_since(seq, sa->last_seq);
 	sa->last_seq = seq;
+	sa->last_pass = visit->rec.time;
 	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads)) {
 		sa->nr_threads = visit->rec.nr_threads;
 		if (sa->nr_threads > sa->mm.nr_threads)
@@ -556,9 +558,10 @@ static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *spa
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-static bool starved(const struct account *a, const struct space_account *sa)
+static bool starved(const struct vma_account *v, const struct account *a,
+		    const struct space_account *sa)
 {
-	return a->s.inactive &&
+	return v->vma.last_seen == sa->last_pass && a->s.inactive &&
 	       a->s.sequences_since > (uint64_t)(sa->nr_threads > 0 ? sa->nr_threads : 1) + 1;
 }
 
@@ -581,12 +584,12 @@ static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
 		out.vma[i] = v->vma;
 		out.vma[i].record = v->record.s;
 		out.vma[i].lane = v->run[0].s;
-		out.vma[i].record.starved = starved(&v->record, sa);
-		out.vma[i].lane.starved = starved(&v->run[0], sa);
+		out.vma[i].record.starved = starved(v, &v->record, sa);
+		out.vma[i].lane.starved = starved(v, &v->run[0], sa);
 		out.vma[i].lane_certain = true;
 		for (int r = 1; r < NRP_SCAN_RUNS; r++)
 			out.vma[i].lane_certain &=
-				starved(&v->run[r], sa) == out.vma[i].lane.starved;
+				starved(v, &v->run[r], sa) == out.vma[i].lane.starved;
 	}
 	out.nr_vmas = l->nr_vmas;
 	for (uint32_t s = 0; s < l->trace->nr_spaces; s++)

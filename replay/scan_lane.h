@@ -70,8 +70,9 @@ struct nrp_scan_lane_range {
 };
 
 /*
- * Starved at the end: an eligible VMA that was not armed to its end for more than nr_threads + 1
- * full sequences of its address space, and whose last visit left it out as PID_INACTIVE.
+ * Starved at the end: an eligible VMA, there at the last pass, not armed to its end for more than
+ * nr_threads + 1 full sequences of its address space, and whose last visit left it out as
+ * PID_INACTIVE.
  */
 struct nrp_scan_starvation {
 	uint64_t last_complete; /* ns: last time armed up to its end, 0: never */

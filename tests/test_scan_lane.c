@@ -212,6 +212,25 @@ static void test_first_scan_that_p3_adds_is_certain(void **state)
 	scan_records_end(&r);
 }
 
+static void test_vma_that_is_gone_does_not_starve(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_lane lane;
+
+	(void)state;
+	b2_record(&r, 3);
+	add_unmap(&r, 60000, 0, 100);
+	add_pass(&r, 61000, 100, 8, 1256);
+	add_range(&r, 1256, 1512, 1000, 1600, 0, NULL);
+	run(&r, &lane, NRP_SCAN_VMA_P2);
+	assert_int_equal(lane.vma[0].vm_end, 100 * MB);
+	assert_int_equal(lane.vma[0].last_seen, AT(59000));
+	assert_int_equal(lane.vma[0].record.sequences_since, 3);
+	assert_false(lane.vma[0].record.starved);
+	nrp_scan_lane_clear(&lane);
+	scan_records_end(&r);
+}
+
 /* ---- B1: a P0 host without skip events ------------------------------------------------ */
 
 static void b1_record(struct scan_records *r)
@@ -571,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_starving_host_is_p1_or_p2),
 		cmocka_unit_test(test_own_lane_is_the_record),
 		cmocka_unit_test(test_starved_is_more_than_one_sequence_beyond_the_threads),
+		cmocka_unit_test(test_vma_that_is_gone_does_not_starve),
 		cmocka_unit_test(test_first_scan_that_p3_adds_is_certain),
 		cmocka_unit_test(test_host_that_scans_everything_is_p0),
 		cmocka_unit_test(test_p1_scans_untouched_vmas_once),
