@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scan.pte: change_pte_range(), change_huge_pmd(); folio_can_map_prot_numa() from F5 on; spec
+ * scan.md 1.2.
+ *
+ * The idea: a trap on a page that others share copy-on-write costs every sharer a fault, and the
+ * page cannot follow all of them. The variants differ in how they tell that a page is shared.
+ */
+#include "replay/policies/scan_pte.h"
+
+#include <stddef.h>
+
+#define VM_SHARED UINT64_C(0x8)
+#define VM_MAYWRITE UINT64_C(0x20)
+/* References that one pin of a base page adds. */
+#define PIN_BIAS 1024
+
+const char *nrp_scan_pte_variant_name(enum nrp_scan_pte_variant variant)
+{
+	static const char *const names[] = { "F0", "F1", "F2", "F3", "F4", "F5" };
+
+	return (unsigned int)variant < NRP_NR_SCAN_PTE_VARIANTS ? names[variant] : NULL;
+}
+
+struct nrp_scan_pte_policy nrp_scan_pte_policy(enum nrp_scan_pte_variant variant)
+{
+	return (struct nrp_scan_pte_policy){
+		.variant = variant,
+		.local_test = true,
+		.dirty_test = variant >= NRP_SCAN_PTE_F1,
+		.device_test = variant >= NRP_SCAN_PTE_F2,
+		.tier_test = variant >= NRP_SCAN_PTE_F2,
+	};
+}
+
+struct nrp_scan_pte nrp_scan_pte_base(void)
+{
+	return (struct nrp_scan_pte){
+		.mapcount = NRP_COUNT_UNKNOWN,
+		.refcount = NRP_COUNT_UNKNOWN,
+		.folio_mapcount = NRP_COUNT_UNKNOWN,
+		.entire_mapcount = NRP_COUNT_UNKNOWN,
+		.first_mapcount = NRP_COUNT_UNKNOWN,
+		.folio_pages = NRP_COUNT_UNKNOWN,
+	};
+}
+
+struct nrp_scan_pte nrp_scan_pte_unknown(void)
+{
+	struct nrp_scan_pte p = nrp_scan_pte_base();
+
+	p.armed = p.no_page = p.device = p.ksm = NRP_UNKNOWN;
+	p.cow = p.vm_shared = p.file = p.dirty = p.large = NRP_UNKNOWN;
+	p.pinned = p.many_mms = p.single_threaded = p.local = NRP_UNKNOWN;
+	p.top_tier_only = NRP_UNKNOWN;
+	return p;
+}
+
+bool nrp_vma_is_cow(uint64_t vm_flags)
+{
+	return (vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE;
+}
+
+/* ---- three-valued logic ------------------------------------------------------------- */
+
+static enum nrp_known known(bool fact)
+{
+	return fact ? NRP_KNOWN_YES : NRP_KNOWN_NO;
+}
+
+static enum nrp_known and (enum nrp_known a, enum nrp_known b) {
+	if (a == NRP_KNOWN_NO || b == NRP_KNOWN_NO) return NRP_KNOWN_NO;
+	return a == NRP_KNOWN_YES && b == NRP_KNOWN_YES ? NRP_KNOWN_YES : NRP_UNKNOWN;
+}
+
+static enum nrp_known not(enum nrp_known a) {
+	return a == NRP_UNKNOWN ? a : known(a == NRP_KNOWN_NO);
+}
+
+static enum nrp_known or (enum nrp_known a, enum nrp_known b) { return not(and(not(a), not(b))); }
+
+/* Is a count greater than @limit? */
+static enum nrp_known above(int32_t count, int32_t limit)
+{
+	return count == NRP_COUNT_UNKNOWN ? NRP_UNKNOWN : known(count > limit);
+}
+
+/* The answer where @large is known, or where both answers agree. */
+static enum nrp_known choose(enum nrp_known large, enum nrp_known if_large, enum nrp_known if_base)
+{
+	if (large == NRP_UNKNOWN)
+		return if_large == if_base ? if_large : NRP_UNKNOWN;
+	return large == NRP_KNOWN_YES ? if_large : if_base;
+}
+
+/* ---- when is a page shared? --------------------------------------------------------- */
+
+static enum nrp_known likely_shared_large(const struct nrp_scan_pte *p)
+{
+	enum nrp_known twice = above(p->folio_mapcount, 0), more = NRP_UNKNOWN;
+
+	if (p->folio_mapcount != NRP_COUNT_UNKNOWN && p->folio_pages != NRP_COUNT_UNKNOWN)
+		more = known(p->folio_mapcount >= p->folio_pages);
+	return and(twice,
+		   or (or (above(p->entire_mapcount, -1), more), above(p->first_mapcount, 0)));
+}
+
+static enum nrp_known pinned(const struct nrp_scan_pte *p)
+{
+	return choose(p->large, p->pinned, above(p->refcount, PIN_BIAS - 1));
+}
+
+static enum nrp_known likely_shared(const struct nrp_scan_pte *p)
+{
+	return choose(p->large, likely_shared_large(p), above(p->mapcount, 0));
+}
+
+static enum nrp_known maybe_shared(const struct nrp_scan_pte *p)
+{
+	return choose(p->large, and(above(p->folio_mapcount, 0), p->many_mms),
+		      above(p->mapcount, 0));
+}
+
+static enum nrp_known not_once(int32_t count, int32_t once)
+{
+	return count == NRP_COUNT_UNKNOWN ? NRP_UNKNOWN : known(count != once);
+}
+
+enum nrp_known nrp_scan_pte_shared_cow(enum nrp_scan_pte_variant variant,
+				       const struct nrp_scan_pte *p)
+{
+	switch (variant) {
+	case NRP_SCAN_PTE_F0:
+		return NRP_KNOWN_NO;
+	case NRP_SCAN_PTE_F1:
+		return and(p->cow, not_once(p->mapcount, 0));
+	case NRP_SCAN_PTE_F2:
+		return and(p->cow, not_once(p->refcount, 1));
+	case NRP_SCAN_PTE_F3:
+		return and(p->cow, or (pinned(p), likely_shared(p)));
+	case NRP_SCAN_PTE_F4:
+		return and(p->cow, or (pinned(p), maybe_shared(p)));
+	default:
+		return and(p->cow, maybe_shared(p));
+	}
+}
+
+/* ---- one entry ---------------------------------------------------------------------- */
+
+static void refuse(struct nrp_scan_pte_result *r, enum nrp_known refused,
+		   enum nrp_scan_pte_test test)
+{
+	if (r->arms == NRP_KNOWN_NO || refused == NRP_KNOWN_NO)
+		return;
+	if (refused == NRP_KNOWN_YES || r->arms == NRP_KNOWN_YES)
+		r->test = test;
+	r->arms = refused == NRP_KNOWN_YES ? NRP_KNOWN_NO : NRP_UNKNOWN;
+}
+
+struct nrp_scan_pte_result nrp_scan_pte_decide(const struct nrp_scan_pte_policy *policy,
+					       const struct nrp_scan_pte *p)
+{
+	struct nrp_scan_pte_result r = { NRP_KNOWN_YES, NRP_PTE_PASSED };
+	/* Up to F4 a huge page's PMD meets only the tests of change_huge_pmd(). */
+	bool folio_tests = !p->pmd || policy->variant >= NRP_SCAN_PTE_F5;
+
+	refuse(&r, p->armed, NRP_PTE_ARMED_ALREADY);
+	refuse(&r, p->no_page, NRP_PTE_NO_PAGE);
+	if (folio_tests) {
+		if (policy->device_test)
+			refuse(&r, p->device, NRP_PTE_DEVICE);
+		refuse(&r, p->ksm, NRP_PTE_KSM);
+		refuse(&r, nrp_scan_pte_shared_cow(policy->variant, p), NRP_PTE_SHARED_COW);
+		if (policy->variant >= NRP_SCAN_PTE_F5)
+			refuse(&r, pinned(p), NRP_PTE_PINNED);
+		if (policy->dirty_test)
+			refuse(&r, and(p->file, p->dirty), NRP_PTE_DIRTY_FILE);
+		if (policy->local_test)
+			refuse(&r, and(and(p->single_threaded, not(p->vm_shared)), p->local),
+			       NRP_PTE_LOCAL);
+	}
+	if (policy->tier_test)
+		refuse(&r, p->top_tier_only, NRP_PTE_TOP_TIER);
+	return r;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scan.pte: does the NUMA scanner arm this entry? A re-telling of change_pte_range() and
+ * change_huge_pmd() under prot_numa (mm/mprotect.c, mm/huge_memory.c) in six generations; spec
+ * scan.md 1.2.
+ */
+#ifndef NRP_POLICY_SCAN_PTE_H
+#define NRP_POLICY_SCAN_PTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum nrp_scan_pte_variant {
+	NRP_SCAN_PTE_F0, /* up to 4.15: shared copy-on-write pages too */
+	NRP_SCAN_PTE_F1, /* 4.16..5.16: not COW pages mapped more than once (859d4adc3415) */
+	NRP_SCAN_PTE_F2, /* 5.17..6.9: not COW pages with a second reference (80d47f5de5e3) */
+	NRP_SCAN_PTE_F3, /* 6.10..6.14: not COW pages pinned or likely shared */
+	NRP_SCAN_PTE_F4, /* 6.15..6.18: not COW pages pinned or maybe shared (003fde4492c8) */
+	NRP_SCAN_PTE_F5, /* 6.19..: no pinned pages; the same test for PMDs */
+	NRP_NR_SCAN_PTE_VARIANTS
+};
+
+/* A fact, or the answer. */
+enum nrp_known { NRP_KNOWN_NO, NRP_KNOWN_YES, NRP_UNKNOWN };
+
+#define NRP_COUNT_UNKNOWN INT32_MIN
+
+/* Parts of a variant that came at other times than its copy-on-write test. */
+struct nrp_scan_pte_policy {
+	enum nrp_scan_pte_variant variant;
+	bool local_test;  /* 4.10+: pages that a single-threaded process has on its node stay */
+	bool dirty_test;  /* 4.17+: dirty file pages stay */
+	bool device_test; /* 6.1+: ZONE_DEVICE pages stay */
+	bool tier_test;   /* 5.18+: without normal balancing pages of the top tier stay */
+};
+
+/* One present entry at the time of the scan. */
+struct nrp_scan_pte {
+	bool pmd;                 /* a whole huge page */
+	enum nrp_known armed;     /* PROT_NONE already */
+	enum nrp_known no_page;   /* zero page, special, no normal page */
+	enum nrp_known device;    /* ZONE_DEVICE */
+	enum nrp_known ksm;       /* merged by KSM */
+	enum nrp_known cow;       /* private and writable or may become so: nrp_vma_is_cow() */
+	enum nrp_known vm_shared; /* VM_SHARED */
+	enum nrp_known file;      /* on the file LRU: not swap-backed */
+	enum nrp_known dirty;     /* PG_dirty */
+	enum nrp_known large;     /* part of a large folio */
+	enum nrp_known pinned;    /* large: pin count > 0; base page: see refcount */
+	enum nrp_known many_mms;  /* large: the "mapped by more than one mm" mark */
+	enum nrp_known single_threaded; /* mm_users == 1 */
+	enum nrp_known local;           /* on the node of the scanning CPU */
+	enum nrp_known top_tier_only;   /* no normal balancing, and the page's node is top tier */
+	/* Counts as the kernel stores them: map counts are one less, -1 is unmapped. A page's own;
+	 * NRP_COUNT_UNKNOWN where not known. */
+	int32_t mapcount;        /* of this page (base page: all there is) */
+	int32_t refcount;        /* of the folio (head page) */
+	int32_t folio_mapcount;  /* large: mappings of all its pages, raw */
+	int32_t entire_mapcount; /* large: mappings as a whole, raw */
+	int32_t first_mapcount;  /* large: of its first page, raw */
+	int32_t folio_pages;     /* large: base pages */
+};
+
+enum nrp_scan_pte_test {
+	NRP_PTE_ARMED_ALREADY,
+	NRP_PTE_NO_PAGE,
+	NRP_PTE_DEVICE,
+	NRP_PTE_KSM,
+	NRP_PTE_SHARED_COW,
+	NRP_PTE_PINNED,
+	NRP_PTE_DIRTY_FILE,
+	NRP_PTE_LOCAL,
+	NRP_PTE_TOP_TIER,
+	NRP_PTE_PASSED, /* no test refused it */
+};
+
+struct nrp_scan_pte_result {
+	enum nrp_known arms;
+	enum nrp_scan_pte_test test; /* that refused, or the first that is not known */
+};
+
+/* "F0" .. "F5"; NULL outside the range. */
+const char *nrp_scan_pte_variant_name(enum nrp_scan_pte_variant variant);
+/* A variant with everything its newest kernel has. */
+struct nrp_scan_pte_policy nrp_scan_pte_policy(enum nrp_scan_pte_variant variant);
+/* A base page with every flag "no" and every count unknown: a start for filling in. */
+struct nrp_scan_pte nrp_scan_pte_base(void);
+/* The same with nothing known at all. */
+struct nrp_scan_pte nrp_scan_pte_unknown(void);
+/* Copy-on-write mapping: may write, not shared. */
+bool nrp_vma_is_cow(uint64_t vm_flags);
+/* The shared copy-on-write test alone (with its pin test up to F4). */
+enum nrp_known nrp_scan_pte_shared_cow(enum nrp_scan_pte_variant variant,
+				       const struct nrp_scan_pte *pte);
+struct nrp_scan_pte_result nrp_scan_pte_decide(const struct nrp_scan_pte_policy *policy,
+					       const struct nrp_scan_pte *pte);
+
+#endif

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Another variant over the recorded passes. */
+#include "replay/scan_lane.h"
+#include "replay/scan_evidence.h"
+#include "replay/scan_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANGES (SIZE_MAX / sizeof(struct nrp_scan_lane_range) / 4)
+
+/* A VMA's account, of the record or of one run. */
+struct account {
+	struct nrp_scan_starvation s;
+	uint64_t sequence; /* of the address space when it was last armed to its end */
+};
+
+struct vma_account {
+	struct nrp_scan_lane_vma vma;
+	uint32_t space;
+	struct account record, run[NRP_SCAN_RUNS];
+};
+
+struct space_account {
+	struct nrp_scan_lane_mm mm;
+	bool started;
+	int32_t nr_threads; /* at the last pass */
+	int32_t last_seq;
+	uint64_t last_pass;                               /* ns */
+	uint64_t sequences, run_sequences[NRP_SCAN_RUNS]; /* finished */
+};
+
+/* Ranges that one run arms in one pass. */
+struct run_ranges {
+	struct nrp_scan_lane_range *at;
+	size_t count, room;
+};
+
+struct lane {
+	const struct nrp_scan_trace *trace;
+	const struct nrp_host_facts *facts;
+	struct nrp_scan_vma_policy policy;
+	struct nrp_scan_evidence *evidence;
+	struct space_account *space; /* [trace->nr_spaces] */
+	struct vma_account *vma;
+	size_t nr_vmas, vma_room;
+	struct run_ranges run[NRP_SCAN_RUNS]; /* of the pass */
+	struct run_ranges all;                /* of the capture */
+	size_t *pending; /* scratch: next fault of the pass to apply, per VMA */
+	size_t pending_room;
+	uint64_t passes, possible, recorded;
+	const struct nrp_scan_meanwhile *meanwhile;
+	struct {
+		enum nrp_known had[NRP_SCAN_RUNS]; /* which run has the fault */
+		bool late;                         /* it came after its address was scanned */
+	} * during;                                /* scratch: per fault of meanwhile */
+	size_t during_room;
+};
+
+static int push_range(struct run_ranges *list, const struct nrp_scan_lane_range *g)
+{
+	if (list->count == list->room) {
+		size_t room = list->room ? list->room * 2 : 64;
+		struct nrp_scan_lane_range *grown;
+
+		if (room > MAX_RANGES)
+			return -ENOMEM;
+		grown = reallocarray(list->at, room, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->at = grown;
+		list->room = room;
+	}
+	list->at[list->count++] = *g;
+	return 0;
+}
+
+/* ---- one run over one pass ----------------------------------------------------------- */
+
+struct run {
+	struct lane *lane;
+	const struct nrp_scan_visit *visit;
+	struct nrp_scan_space *space;
+	unsigned int number;
+	struct nrp_scan_evidence_pass conditions;
+	int error;
+};
+
+static size_t area_of(const struct run *r, const struct nrp_scan_vma *vma)
+{
+	return (size_t)(vma - r->space->lane[r->number].vma);
+}
+
+static struct account *account_of(const struct run *r, const struct nrp_scan_vma *vma)
+{
+	size_t report = r->space->area[area_of(r, vma)].report;
+
+	return report == NRP_NO_AREA ? NULL : &r->lane->vma[report].run[r->number];
+}
+
+static bool takes(unsigned int run, enum nrp_known had)
+{
+	return had == NRP_KNOWN_YES || (had == NRP_UNKNOWN && run & NRP_RUN_POSSIBLE);
+}
+
+static void touch_until(const struct run *r, size_t area, uint64_t time)
+{
+	struct lane *l = r->lane;
+	size_t *i = &l->pending[area];
+
+	for (; *i != NRP_NO_AREA && l->meanwhile->at[*i].fault.time < time;
+	     *i = l->meanwhile->at[*i].next)
+		if (!l->during[*i].late && takes(r->number, l->during[*i].had[r->number]))
+			nrp_scan_vma_touch(&r->space->lane[r->number].vma[area],
+					   l->meanwhile->at[*i].fault.tid);
+}
+
+static const struct nrp_scan_decision *recorded_visit(const struct run *r, uint64_t vm_start)
+{
+	for (size_t i = 0; i < r->visit->count; i++) {
+		const struct nrp_scan_decision *d = &r->lane->trace->decision[r->visit->first + i];
+
+		if (d->vm_start == vm_start)
+			return d;
+	}
+	return NULL;
+}
+
+/* The lane comes by when the host did; by a VMA that the host did not visit, at the begin. */
+static void look(void *context, struct nrp_scan_vma *vma)
+{
+	const struct run *r = context;
+	const struct nrp_scan_decision *d = recorded_visit(r, vma->start);
+
+	if (d && r->lane->meanwhile->count)
+		touch_until(r, area_of(r, vma), d->time);
+}
+
+static int64_t recorded_pages(const struct lane *l, const struct nrp_scan_visit *visit,
+			      uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < visit->count; i++) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+
+		if (d->range && d->start == start && d->end == end)
+			return d->pages_known ? (int64_t)d->pages : -1;
+	}
+	return -1;
+}
+
+static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, uint64_t end,
+		enum nrp_scan_vma_pass by)
+{
+	struct run *r = context;
+	struct lane *l = r->lane;
+	struct nrp_scan_lane_range g = {
+		.time = r->visit->rec.time,
+		.mm = r->visit->rec.mm,
+		.start = start,
+		.end = end,
+		.vm_start = vma->start,
+		.vm_end = vma->end,
+		.recorded_pages = recorded_pages(l, r->visit, start, end),
+		.by = by,
+	};
+	struct nrp_scan_evidence_range e = { .space = r->visit->space,
+					     .time = g.time,
+					     .start = start,
+					     .end = end,
+					     .vm_start = vma->start };
+	struct account *a = account_of(r, vma);
+	enum nrp_known arms = NRP_UNKNOWN;
+
+	if (r->error == 0)
+		r->error = push_range(&l->run[r->number], &g);
+	if (r->error == 0)
+		r->error = nrp_scan_evidence_arms(l->evidence, r->number, &e, &r->conditions,
+						  g.recorded_pages, &arms);
+	if (r->error == 0)
+		r->error = nrp_scan_evidence_lane_range(l->evidence, r->number, &e, &r->conditions,
+							g.recorded_pages >= 0);
+	if (a) {
+		a->s.armed_ranges++;
+		a->s.inactive = 0;
+		if (end == vma->end) {
+			a->s.last_complete = g.time;
+			a->s.passes_since = 0;
+			a->sequence = l->space[r->visit->space].run_sequences[r->number];
+		}
+	}
+	return arms == NRP_KNOWN_YES || (arms == NRP_UNKNOWN && r->number & NRP_RUN_ARMS);
+}
+
+static void skip(void *context, const struct nrp_scan_vma *vma, enum nrp_scan_vma_skip why)
+{
+	const struct run *r = context;
+	struct account *a = vma ? account_of(r, vma) : NULL;
+
+	if (a && why == NRP_SCAN_SKIP_PID_INACTIVE)
+		a->s.inactive++;
+}
+
+static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
+		    struct nrp_scan_space *space, unsigned int number)
+{
+	const struct nrp_scan_pass *p = &visit->rec;
+	struct nrp_scan_mm *mm = &space->lane[number];
+	struct space_account *sa = &l->space[visit->space];
+	struct run r = {
+		.lane = l,
+		.visit = visit,
+		.space = space,
+		.number = number,
+		.conditions = { .single_threaded =
+					NRP_NULL(p, scan_pass, mm_users) || p->mm_users == 1,
+				.nid = nrp_host_cpu_nid(l->facts, (int)p->cpu) },
+	};
+	struct nrp_scan_ops ops = { .look = look, .arm = arm, .skip = skip, .context = &r };
+	struct nrp_scan_call call = {
+		.tid = p->tid,
+		.nr_threads = NRP_NULL(p, scan_pass, nr_threads) ? 1 : p->nr_threads,
+		.jiffies = p->jiffies,
+		.jiffies_now = p->jiffies,
+	};
+	int32_t seq;
+
+	if (!sa->started) {
+		mm->seq = p->mm_scan_seq;
+		mm->offset = p->scan_offset;
+	} else if (visit->reset_before) {
+		mm->seq = 0;
+	}
+	seq = mm->seq;
+	l->run[number].count = 0;
+	memcpy(l->pending, l->meanwhile->first, space->nr_areas * sizeof(*l->pending));
+	nrp_scan_vma_run(&l->policy, mm, &call, &ops);
+	for (size_t i = 0; l->meanwhile->count && i < space->nr_areas; i++)
+		touch_until(&r, i, UINT64_MAX);
+	sa->run_sequences[number] += (uint32_t)nrp_scan_seq_since(mm->seq, seq);
+	return r.error;
+}
+
+/* ---- accounts of VMAs ---------------------------------------------------------------- */
+
+static int open_account(struct lane *l, const struct nrp_scan_visit *visit,
+			struct nrp_scan_area *area)
+{
+	struct space_account *sa = &l->space[visit->space];
+	struct vma_account *v;
+
+	if (l->nr_vmas == l->vma_room) {
+		size_t room = l->vma_room ? l->vma_room * 2 : 64;
+		struct vma_account *grown = reallocarray(l->vma, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		l->vma = grown;
+		l->vma_room = room;
+	}
+	area->report = l->nr_vmas;
+	v = &l->vma[l->nr_vmas++];
+	*v = (struct vma_account){ .space = visit->space,
+				   .record.sequence = sa->sequences,
+				   .vma = { .mm = visit->rec.mm, .first_seen = visit->rec.time } };
+	for (int r = 0; r < NRP_SCAN_RUNS; r++)
+		v->run[r].sequence = sa->run_sequences[r];
+	return 0;
+}
+
+static int open_accounts(struct lane *l, const struct nrp_scan_visit *visit,
+			 struct nrp_scan_space *space)
+{
+	for (size_t i = 0; i < space->nr_areas; i++) {
+		struct nrp_scan_area *a = &space->area[i];
+		int r = 0;
+
+		if (a->class != NRP_SCAN_VMA_ELIGIBLE)
+			continue;
+		if (a->report == NRP_NO_AREA)
+			r = open_account(l, visit, a);
+		if (r < 0)
+			return r;
+		l->vma[a->report].vma.vm_start = a->start;
+		l->vma[a->report].vma.vm_end = a->end;
+		l->vma[a->report].vma.last_seen = visit->rec.time;
+	}
+	return 0;
+}
+
+static void count_pass(struct account *a, uint64_t sequences)
+{
+	a->s.sequences_since = sequences - a->sequence;
+}
+
+static void record_decision(struct lane *l, const struct nrp_scan_visit *visit,
+			    const struct nrp_scan_space *space, const struct nrp_scan_decision *d)
+{
+	size_t at = nrp_scan_space_find(space, d->vm_start);
+	struct vma_account *v;
+
+	if (at == NRP_NO_AREA || space->area[at].report == NRP_NO_AREA)
+		return;
+	v = &l->vma[space->area[at].report];
+	if (!d->range) {
+		v->record.s.inactive += d->reason == NRP_SKIP_PID_INACTIVE;
+		return;
+	}
+	if (d->flags_known) {
+		v->vma.vm_flags = d->vm_flags;
+		v->vma.vm_flags_known = true;
+	}
+	v->record.s.armed_ranges++;
+	v->record.s.inactive = 0;
+	if (d->end == d->vm_end) {
+		v->record.s.last_complete = visit->rec.time;
+		v->record.s.passes_since = 0;
+		v->record.sequence = l->space[visit->space].sequences;
+	}
+}
+
+static void begin_pass(struct lane *l, struct nrp_scan_space *space)
+{
+	for (size_t i = 0; i < space->nr_areas; i++) {
+		struct vma_account *v;
+
+		if (space->area[i].report == NRP_NO_AREA)
+			continue;
+		v = &l->vma[space->area[i].report];
+		v->record.s.passes_since++;
+		for (int r = 0; r < NRP_SCAN_RUNS; r++)
+			v->run[r].s.passes_since++;
+	}
+}
+
+static void end_pass(struct lane *l, const struct nrp_scan_visit *visit,
+		     struct nrp_scan_space *space)
+{
+	const struct space_account *sa = &l->space[visit->space];
+
+	for (size_t i = 0; i < space->nr_areas; i++) {
+		struct vma_account *v;
+
+		if (space->area[i].report == NRP_NO_AREA)
+			continue;
+		v = &l->vma[space->area[i].report];
+		count_pass(&v->record, sa->sequences);
+		for (int r = 0; r < NRP_SCAN_RUNS; r++)
+			count_pass(&v->run[r], sa->run_sequences[r]);
+	}
+}
+
+/* ---- one pass ------------------------------------------------------------------------ */
+
+static bool has_range(const struct run_ranges *list, const struct nrp_scan_lane_range *g)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->at[i].start == g->start && list->at[i].end == g->end)
+			return true;
+	return false;
+}
+
+/* Ranges of run 0 that all others have are certain; what only others have is possible. */
+static int settle(struct lane *l, struct space_account *sa, uint64_t time)
+{
+	for (size_t i = 0; i < l->run[0].count; i++) {
+		struct nrp_scan_lane_range *g = &l->run[0].at[i];
+		int r;
+
+		g->certain = true;
+		for (int k = 1; k < NRP_SCAN_RUNS; k++)
+			g->certain &= has_range(&l->run[k], g);
+		if (!g->certain && !sa->mm.uncertain)
+			sa->mm.uncertain = time;
+		r = push_range(&l->all, g);
+		if (r < 0)
+			return r;
+	}
+	for (int k = 1; k < NRP_SCAN_RUNS; k++) {
+		for (size_t i = 0; i < l->run[k].count; i++) {
+			bool new = true;
+
+			for (int before = 0; before < k; before++)
+				new &= !has_range(&l->run[before], &l->run[k].at[i]);
+			l->possible += new;
+			if (new && !sa->mm.uncertain)
+				sa->mm.uncertain = time;
+		}
+	}
+	return 0;
+}
+
+static bool as_recorded(const struct lane *l, const struct nrp_scan_visit *visit)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < visit->count; i++) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+
+		if (!d->range)
+			continue;
+		if (n == l->run[0].count || l->run[0].at[n].start != d->start ||
+		    l->run[0].at[n].end != d->end)
+			return false;
+		n++;
+	}
+	return n == l->run[0].count;
+}
+
+static int record_ranges(struct lane *l, const struct nrp_scan_visit *visit)
+{
+	for (size_t i = 0; i < visit->count; i++) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+		struct nrp_scan_evidence_range e = { .space = visit->space,
+						     .time = visit->rec.time,
+						     .start = d->start,
+						     .end = d->end,
+						     .vm_start = d->vm_start };
+		int r;
+
+		if (!d->range)
+			continue;
+		l->recorded++;
+		r = nrp_scan_evidence_range(l->evidence, &e,
+					    d->pages_known ? (int64_t)d->pages : -1);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int make_room(struct lane *l, const struct nrp_scan_space *space)
+{
+	if (space->nr_areas > l->pending_room) {
+		size_t *grown = reallocarray(l->pending, space->nr_areas, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		l->pending = grown;
+		l->pending_room = space->nr_areas;
+	}
+	if (l->meanwhile->count > l->during_room) {
+		void *grown = reallocarray(l->during, l->meanwhile->count, sizeof(*l->during));
+
+		if (!grown)
+			return -ENOMEM;
+		l->during = grown;
+		l->during_room = l->meanwhile->count;
+	}
+	return 0;
+}
+
+/* When the pass came by this address: its range, else what it decided about the VMA. */
+static uint64_t scanned_at(const struct lane *l, const struct nrp_scan_visit *visit,
+			   const struct nrp_hint_fault *f)
+{
+	uint64_t time = visit->rec.time;
+
+	for (size_t i = visit->count; i-- > 0;) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+
+		if (d->range && f->addr >= d->start && f->addr < d->end)
+			return d->time;
+		if (f->addr >= d->vm_start && f->addr < d->vm_end)
+			time = d->time;
+	}
+	return time;
+}
+
+/* The faults that came before (after) the pass reached them. */
+static int see_meanwhile(struct lane *l, const struct nrp_scan_visit *visit,
+			 struct nrp_scan_space *space, bool late)
+{
+	int r = make_room(l, space);
+
+	for (size_t i = 0; r == 0 && i < l->meanwhile->count; i++) {
+		const struct nrp_hint_fault *f = &l->meanwhile->at[i].fault;
+		size_t area = l->meanwhile->at[i].area;
+
+		l->during[i].late = f->time >= scanned_at(l, visit, f);
+		if (l->during[i].late != late)
+			continue;
+		r = nrp_scan_evidence_fault(l->evidence, visit->space, space->area[area].start, f,
+					    l->during[i].had);
+		for (unsigned int n = 0; r == 0 && late && n < NRP_SCAN_RUNS; n++)
+			if (takes(n, l->during[i].had[n]))
+				nrp_scan_vma_touch(&space->lane[n].vma[area], f->tid);
+	}
+	return r;
+}
+
+static void count_sequences(struct space_account *sa, const struct nrp_scan_visit *visit)
+{
+	int32_t seq = visit->rec.mm_scan_seq;
+
+	if (sa->started && seq > sa->last_seq)
+		sa->sequences += (uint32_t)nrp_scan_seq_since(seq, sa->last_seq);
+	sa->last_seq = seq;
+	sa->last_pass = visit->rec.time;
+	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads)) {
+		sa->nr_threads = visit->rec.nr_threads;
+		if (sa->nr_threads > sa->mm.nr_threads)
+			sa->mm.nr_threads = sa->nr_threads;
+	}
+}
+
+static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
+		     const struct nrp_scan_meanwhile *meanwhile)
+{
+	struct lane *l = context;
+	const struct nrp_scan_visit *visit = &l->trace->pass[index];
+	struct space_account *sa = &l->space[visit->space];
+	int r;
+
+	sa->mm.mm = visit->rec.mm;
+	l->meanwhile = meanwhile;
+	if (!visit->judged || visit->lost_before)
+		sa->mm.uncertain = sa->mm.uncertain ? sa->mm.uncertain : visit->rec.time;
+	r = see_meanwhile(l, visit, space, false);
+	if (r == 0 && !visit->judged)
+		r = see_meanwhile(l, visit, space, true);
+	if (r < 0 || !visit->judged)
+		return r;
+	l->passes++;
+	sa->mm.passes++;
+	count_sequences(sa, visit);
+	r = open_accounts(l, visit, space);
+	begin_pass(l, space);
+	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
+		r = run_pass(l, visit, space, n);
+	if (r == 0)
+		r = settle(l, sa, visit->rec.time);
+	if (r == 0 && !sa->mm.diverged && !as_recorded(l, visit))
+		sa->mm.diverged = visit->rec.time;
+	if (r == 0)
+		r = record_ranges(l, visit);
+	for (size_t i = 0; r == 0 && i < visit->count; i++)
+		record_decision(l, visit, space, &l->trace->decision[visit->first + i]);
+	if (r == 0)
+		r = see_meanwhile(l, visit, space, true);
+	sa->started = true;
+	end_pass(l, visit, space);
+	return r;
+}
+
+static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
+		      const struct nrp_hint_fault *fault)
+{
+	struct lane *l = context;
+	enum nrp_known had[NRP_SCAN_RUNS];
+	int r = nrp_scan_evidence_fault(l->evidence, number, space->area[area].start, fault, had);
+
+	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
+		if (takes(n, had[n]))
+			nrp_scan_vma_touch(&space->lane[n].vma[area], fault->tid);
+	return r;
+}
+
+/* ---- the whole ----------------------------------------------------------------------- */
+
+static bool starved(const struct vma_account *v, const struct account *a,
+		    const struct space_account *sa)
+{
+	return v->vma.last_seen == sa->last_pass && a->s.inactive &&
+	       a->s.sequences_since > (uint64_t)(sa->nr_threads > 0 ? sa->nr_threads : 1) + 1;
+}
+
+static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
+{
+	struct nrp_scan_lane out = { .passes = l->passes,
+				     .possible_ranges = l->possible,
+				     .armed_ranges_recorded = l->recorded };
+
+	out.vma = calloc(l->nr_vmas ? l->nr_vmas : 1, sizeof(*out.vma));
+	out.mm = calloc(l->trace->nr_spaces, sizeof(*out.mm));
+	if (!out.vma || !out.mm) {
+		nrp_scan_lane_clear(&out);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < l->nr_vmas; i++) {
+		struct vma_account *v = &l->vma[i];
+		const struct space_account *sa = &l->space[v->space];
+
+		out.vma[i] = v->vma;
+		out.vma[i].record = v->record.s;
+		out.vma[i].lane = v->run[0].s;
+		out.vma[i].record.starved = starved(v, &v->record, sa);
+		out.vma[i].lane.starved = starved(v, &v->run[0], sa);
+		out.vma[i].lane_certain = true;
+		for (int r = 1; r < NRP_SCAN_RUNS; r++)
+			out.vma[i].lane_certain &=
+				starved(v, &v->run[r], sa) == out.vma[i].lane.starved;
+	}
+	out.nr_vmas = l->nr_vmas;
+	for (uint32_t s = 0; s < l->trace->nr_spaces; s++)
+		if (l->space[s].mm.passes)
+			out.mm[out.nr_mms++] = l->space[s].mm;
+	out.range = l->all.at;
+	out.nr_ranges = l->all.count;
+	l->all = (struct run_ranges){ 0 };
+	*ret = out;
+	return 0;
+}
+
+static int configure(struct lane *l, const struct nrp_host_facts *facts,
+		     const struct nrp_scan_lane_config *config, struct nrp_error *err)
+{
+	int r = nrp_scan_policy_of(&l->policy, facts, err);
+
+	if (r < 0)
+		return r;
+	l->policy.variant = config->variant;
+	l->policy.rules = nrp_scan_vma_rules(config->variant) & ~config->rules_off;
+	if (config->scan_size_mb > NRP_MAX_SCAN_RANGE >> 20)
+		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "give at most 65536 MB",
+				"a scan size of %llu MB is too large",
+				(unsigned long long)config->scan_size_mb);
+	if (config->scan_size_mb)
+		l->policy.scan_pages = (config->scan_size_mb << 20) / l->policy.page_size;
+	if (config->scan_delay_ms != UINT64_MAX)
+		l->policy.delay_jiffies =
+			nrp_scan_jiffies(config->scan_delay_ms, (uint64_t)facts->hz);
+	return 0;
+}
+
+static void free_lane(struct lane *l)
+{
+	for (int r = 0; r < NRP_SCAN_RUNS; r++)
+		free(l->run[r].at);
+	free(l->all.at);
+	free(l->pending);
+	free(l->during);
+	free(l->space);
+	free(l->vma);
+	nrp_scan_evidence_free(l->evidence);
+}
+
+int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
+		      const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
+		      struct nrp_error *err)
+{
+	struct nrp_scan_trace trace = { 0 };
+	struct lane l = { .trace = &trace, .facts = &capture->facts };
+	struct nrp_scan_walk_ops ops = {
+		.pass = lane_pass, .fault = lane_fault, .context = &l, .nr_lanes = NRP_SCAN_RUNS
+	};
+	int r = configure(&l, &capture->facts, config, err);
+
+	if (r == 0)
+		r = nrp_scan_trace_load(&trace, store, capture, err);
+	if (r == 0) {
+		l.space = calloc(trace.nr_spaces, sizeof(*l.space));
+		l.evidence = nrp_scan_evidence_new(l.policy.page_size, l.policy.huge_size);
+		r = l.space && l.evidence ? nrp_scan_walk(&trace, store, capture, &ops, err)
+					  : nrp_fail_nomem(err);
+	}
+	if (r == 0 && hand_over(ret, &l) < 0)
+		r = nrp_fail_nomem(err);
+	free_lane(&l);
+	nrp_scan_trace_clear(&trace);
+	return r;
+}
+
+void nrp_scan_lane_clear(struct nrp_scan_lane *lane)
+{
+	free(lane->range);
+	free(lane->vma);
+	free(lane->mm);
+	memset(lane, 0, sizeof(*lane));
+}

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/scan_pte_lane.h"
+#include "replay/pages.h"
+#include "replay/scan_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PAGE_SIZE 4096
+#define DEFAULT_HUGE_PAGES 512
+#define PIN_REFERENCES 1024
+/* Forks between a process and the ancestor whose scanned entries it may have inherited. */
+#define MAX_ANCESTORS 8
+
+/* Processes that may share anonymous pages: related by forks without an exec in between. */
+struct family {
+	uint64_t last_fork; /* ns, 0: none seen */
+	uint32_t live;      /* its tasks that have not exited */
+	bool complete;      /* it began with an exec in the capture: all members are known */
+	uint64_t alone_mm;  /* all live members are threads of this one, 0: not known */
+	struct {
+		uint64_t mm, time; /* last tasks to leave, of two address spaces; 0 time: none */
+	} left[2];
+};
+
+struct task {
+	uint32_t family; /* 0: not known */
+	bool gone;
+	uint64_t mm;        /* 0: not known yet */
+	uint64_t parent_mm; /* 0: born by exec, or not known */
+	uint64_t born;      /* ns, 0: before the capture */
+};
+
+struct mm {
+	uint32_t family; /* 0: not known */
+	uint32_t live;   /* tasks known to live in it */
+	uint64_t parent_mm, born;
+	int32_t users; /* at its last scan pass, -1 unknown */
+};
+
+/* A huge-page-aligned stretch of one VMA: the scanner arms it as a whole. */
+struct cell {
+	uint64_t armed;       /* ns: the last covering scan, 0: none */
+	uint64_t before_fork; /* the last one before the family's last fork */
+	uint64_t fork;        /* the fork that before_fork is about */
+	bool single_threaded; /* at the last covering scan */
+	int16_t nid;          /* of the scanning CPU, -1 unknown */
+};
+
+struct page {
+	uint64_t fault; /* ns of the last one, 0: none */
+	bool anonymous; /* its references were all mappings once: not in the page cache */
+};
+
+struct nrp_scan_pte_lane {
+	const struct nrp_host_facts *facts;
+	int host;
+	uint64_t page_size, huge_size, huge_pages;
+	int32_t own_references; /* that the fault itself holds where its counts are read */
+	uint64_t stranger_fork; /* last fork in a family that is not complete */
+	struct family *family;  /* [0] is not used */
+	uint32_t nr_families, family_room;
+	struct nrp_pages *tasks, *mms, *cells, *pages;
+	struct nrp_pages *proved; /* by (family, page pointer): address of an anonymous page */
+};
+
+int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
+			  int host_variant)
+{
+	struct nrp_scan_pte_lane *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->facts = facts;
+	l->host = host_variant;
+	l->page_size = facts->page_size > 0 ? (uint64_t)facts->page_size : DEFAULT_PAGE_SIZE;
+	l->huge_pages = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages : DEFAULT_HUGE_PAGES;
+	l->huge_size = l->page_size * l->huge_pages;
+	/* With a prepare step the page is taken after the policy was asked, before that ahead. */
+	l->own_references = facts->has_prepare_step ? 0 : 1;
+	l->nr_families = 1;
+	l->tasks = nrp_pages_new(sizeof(struct task));
+	l->mms = nrp_pages_new(sizeof(struct mm));
+	l->cells = nrp_pages_new(sizeof(struct cell));
+	l->pages = nrp_pages_new(sizeof(struct page));
+	l->proved = nrp_pages_new(sizeof(uint64_t));
+	if (!l->tasks || !l->mms || !l->cells || !l->pages || !l->proved) {
+		nrp_scan_pte_lane_free(l);
+		return -ENOMEM;
+	}
+	*ret = l;
+	return 0;
+}
+
+struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
+{
+	if (l) {
+		nrp_pages_free(l->tasks);
+		nrp_pages_free(l->mms);
+		nrp_pages_free(l->cells);
+		nrp_pages_free(l->pages);
+		nrp_pages_free(l->proved);
+		free(l->family);
+		free(l);
+	}
+	return NULL;
+}
+
+/* ---- families ----------------------------------------------------------------------- */
+
+/* 0: out of memory. */
+static uint32_t new_family(struct nrp_scan_pte_lane *l, bool complete)
+{
+	if (l->nr_families >= l->family_room) {
+		uint32_t room = l->family_room ? l->family_room * 2 : 64;
+		struct family *grown;
+
+		if (room <= l->family_room)
+			return 0;
+		grown = reallocarray(l->family, room, sizeof(*grown));
+		if (!grown)
+			return 0;
+		l->family = grown;
+		l->family_room = room;
+	}
+	l->family[l->nr_families] = (struct family){ .complete = complete };
+	return l->nr_families++;
+}
+
+static int join(struct nrp_scan_pte_lane *l, struct task *t, uint32_t family, bool complete)
+{
+	if (!family)
+		family = new_family(l, complete);
+	if (!family)
+		return -ENOMEM;
+	t->family = family;
+	t->gone = false;
+	l->family[family].live++;
+	return 0;
+}
+
+/* A task exits, or leaves its address space by an exec. */
+static int leave(struct nrp_scan_pte_lane *l, struct task *t, uint64_t time)
+{
+	struct family *f;
+	struct mm *m;
+
+	if (!t->family || t->gone)
+		return 0;
+	f = &l->family[t->family];
+	f->live--;
+	if (!t->mm)
+		t->mm = f->alone_mm;
+	else if (t->mm != f->alone_mm)
+		f->alone_mm = 0;
+	if (f->left[0].mm != t->mm || !f->left[0].time)
+		f->left[1] = f->left[0];
+	f->left[0].mm = t->mm;
+	f->left[0].time = time;
+	if (t->mm) {
+		m = nrp_pages_get(l->mms, t->mm, 0);
+		if (!m)
+			return -ENOMEM;
+		if (m->family == t->family && m->live)
+			m->live--;
+	}
+	t->gone = true;
+	return 0;
+}
+
+static struct task *get_task(struct nrp_scan_pte_lane *l, int32_t tid)
+{
+	return nrp_pages_get(l->tasks, (uint32_t)tid, 0);
+}
+
+static int see_fork(struct nrp_scan_pte_lane *l, const struct nrp_task_life *life)
+{
+	struct task *t = get_task(l, life->tid);
+	uint64_t parent_mm;
+	uint32_t family;
+	int r = 0;
+
+	if (!t)
+		return -ENOMEM;
+	if (!t->family || t->gone) {
+		*t = (struct task){ 0 };
+		r = join(l, t, 0, false);
+		if (r < 0)
+			return r;
+	}
+	family = t->family;
+	parent_mm = t->mm;
+	l->family[family].last_fork = life->time;
+	l->family[family].alone_mm = 0;
+	if (!l->family[family].complete)
+		l->stranger_fork = life->time;
+	t = get_task(l, life->child_tid);
+	if (!t)
+		return -ENOMEM;
+	r = leave(l, t, life->time); /* the number is used again */
+	if (r < 0)
+		return r;
+	*t = (struct task){ .parent_mm = parent_mm, .born = life->time };
+	return join(l, t, family, false);
+}
+
+static int see_exec(struct nrp_scan_pte_lane *l, const struct nrp_task_life *life)
+{
+	struct task *t = get_task(l, life->tid);
+	int r = t ? leave(l, t, life->time) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*t = (struct task){ .born = life->time };
+	return join(l, t, 0, true);
+}
+
+int nrp_scan_pte_lane_life(struct nrp_scan_pte_lane *l, const struct nrp_task_life *life)
+{
+	struct task *t;
+
+	if (life->kind == NRP_LIFE_FORK)
+		return NRP_NULL(life, task_life, child_tid) ? 0 : see_fork(l, life);
+	if (life->kind == NRP_LIFE_EXEC)
+		return see_exec(l, life);
+	t = get_task(l, life->tid);
+	return t ? leave(l, t, life->time) : -ENOMEM;
+}
+
+/* A task was seen in an address space. */
+static int live_in(struct nrp_scan_pte_lane *l, int32_t tid, uint64_t mm)
+{
+	struct mm *m = nrp_pages_get(l->mms, mm, 0);
+	struct task *t = get_task(l, tid);
+	int r;
+
+	if (!m || !t)
+		return -ENOMEM;
+	if (!t->family || t->gone) {
+		*t = (struct task){ 0 };
+		r = join(l, t, m->live ? m->family : 0, false);
+		if (r < 0)
+			return r;
+	}
+	if (t->mm == mm)
+		return 0;
+	t->mm = mm;
+	if (!m->family || m->family != t->family || !m->live)
+		*m = (struct mm){
+			.family = t->family, .parent_mm = t->parent_mm, .born = t->born, .users = -1
+		};
+	m->live++;
+	return 0;
+}
+
+/* ---- scans -------------------------------------------------------------------------- */
+
+static struct cell *get_cell(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t vm_start,
+			     uint64_t addr)
+{
+	uint64_t start = addr - addr % l->huge_size;
+
+	return nrp_pages_get(l->cells, mm, start > vm_start ? start : vm_start);
+}
+
+int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *l, const struct nrp_scan_pass *p)
+{
+	int r = live_in(l, p->tid, p->mm);
+	struct family *f;
+	struct mm *m;
+
+	if (r < 0)
+		return r;
+	m = nrp_pages_get(l->mms, p->mm, 0);
+	if (!m)
+		return -ENOMEM;
+	m->users = NRP_NULL(p, scan_pass, mm_users) ? -1 : p->mm_users;
+	f = &l->family[m->family];
+	if (!NRP_NULL(p, scan_pass, nr_threads) && p->nr_threads > 0 &&
+	    (uint32_t)p->nr_threads == f->live)
+		f->alone_mm = p->mm;
+	return 0;
+}
+
+/* Scans from before the address space was born belong to another one at the same pointer. */
+static void forget_old(struct cell *c, const struct mm *m)
+{
+	if (c->armed && c->armed < m->born)
+		*c = (struct cell){ 0 };
+}
+
+/* When the last fork that may concern this address space was. */
+static uint64_t last_fork(const struct nrp_scan_pte_lane *l, const struct mm *m)
+{
+	const struct family *f = &l->family[m->family];
+
+	if (!f->complete && l->stranger_fork > f->last_fork)
+		return l->stranger_fork;
+	return f->last_fork;
+}
+
+int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_range *g)
+{
+	uint64_t vm_start = NRP_NULL(g, scan_range, vm_start) ? 0 : g->vm_start, fork, next;
+	const struct mm *m;
+
+	if (NRP_NULL(g, scan_range, mm) || g->start >= g->end ||
+	    g->end - g->start > NRP_MAX_SCAN_RANGE)
+		return 0;
+	m = nrp_pages_get(l->mms, g->mm, 0);
+	if (!m)
+		return -ENOMEM;
+	fork = m->family ? last_fork(l, m) : 0;
+	for (uint64_t at = g->start; at < g->end; at = next) {
+		struct cell *c = get_cell(l, g->mm, vm_start, at);
+		uint64_t left = l->huge_size - at % l->huge_size;
+
+		if (!c)
+			return -ENOMEM;
+		forget_old(c, m);
+		if (c->fork != fork) {
+			c->fork = fork;
+			c->before_fork = c->armed;
+		}
+		c->armed = g->time;
+		c->single_threaded = m->users == 1;
+		c->nid = (int16_t)nrp_host_cpu_nid(l->facts, (int)g->cpu);
+		next = left > UINT64_MAX - at ? UINT64_MAX : at + left;
+	}
+	return 0;
+}
+
+/* ---- one fault ---------------------------------------------------------------------- */
+
+/* What is known about the entry when it was armed. */
+struct evidence {
+	bool cow_known, cow;
+	bool counts;             /* map count and references are known */
+	bool base, pmd;          /* size of the page; both false: large, or not known */
+	enum nrp_known shared;   /* mapped more than once, at every scan that may have armed it */
+	enum nrp_known local;    /* single-threaded, and on the scanner's node */
+	bool pins_known, pinned; /* at the fault */
+};
+
+/* The last scan of the page before the last fork, here or in an ancestor; 0: none. */
+static int armed_before_fork(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			     const struct mm *m, uint64_t vm_start, uint64_t *ret)
+{
+	uint64_t fork = last_fork(l, m), latest = 0, mm = f->mm, until = fork;
+
+	for (int i = 0; i < MAX_ANCESTORS && mm; i++) {
+		const struct mm *ancestor = nrp_pages_get(l->mms, mm, 0);
+		struct cell *c = ancestor ? get_cell(l, mm, vm_start, f->addr) : NULL;
+		uint64_t armed;
+
+		if (!c)
+			return -ENOMEM;
+		forget_old(c, ancestor);
+		armed = c->armed <= until ? c->armed : c->before_fork;
+		if (armed > until)
+			armed = until; /* scanned between this fork and a later one */
+		if (armed > latest)
+			latest = armed;
+		until = ancestor->born < until ? ancestor->born : until;
+		mm = ancestor->parent_mm;
+	}
+	*ret = latest;
+	return 0;
+}
+
+/* Could another address space of the family be alive after @time? */
+static bool relatives_since(const struct nrp_scan_pte_lane *l, uint64_t mm, const struct mm *m,
+			    uint64_t time)
+{
+	const struct family *f = &l->family[m->family];
+
+	if (!f->complete || (f->live > m->live && f->alone_mm != mm))
+		return true;
+	for (int i = 0; i < 2; i++)
+		if (f->left[i].time >= time && f->left[i].time && f->left[i].mm != mm)
+			return true;
+	return false;
+}
+
+static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			const struct page *p, struct evidence *e)
+{
+	uint64_t vm_start = NRP_NULL(f, hint_fault, vm_start) ? 0 : f->vm_start, before;
+	const struct mm *m = nrp_pages_get(l->mms, f->mm, 0);
+	const struct cell *c = get_cell(l, f->mm, vm_start, f->addr);
+	int r;
+
+	if (!m || !c)
+		return -ENOMEM;
+	e->local = !c->armed || c->nid < 0 || NRP_NULL(f, hint_fault, src_nid)
+			   ? (c->armed && !c->single_threaded ? NRP_KNOWN_NO : NRP_UNKNOWN)
+		   : c->single_threaded && c->nid == f->src_nid ? NRP_KNOWN_YES
+								: NRP_KNOWN_NO;
+	if (c->armed && !relatives_since(l, f->mm, m, c->armed)) {
+		/* Nobody to share an anonymous page with. */
+		e->shared = p->anonymous || e->pmd ? NRP_KNOWN_NO : NRP_UNKNOWN;
+		return 0;
+	}
+	if (!e->counts || !e->base || !p->anonymous || f->mapcount < 1)
+		return 0;
+	/* Shared now, so it was since the last fork; all scans that may have armed it are later. */
+	r = armed_before_fork(l, f, m, vm_start, &before);
+	if (r < 0)
+		return r;
+	if (c->armed && (p->fault ? p->fault >= before : !before && l->family[m->family].complete))
+		e->shared = NRP_KNOWN_YES;
+	return 0;
+}
+
+/*
+ * Is the page anonymous? Proved where its references are its mappings, once for every relative that
+ * has the same page at the same address.
+ */
+static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			   const struct evidence *e, struct page *p)
+{
+	const struct mm *m = nrp_pages_get(l->mms, f->mm, 0);
+	uint64_t *address = NULL;
+
+	if (!m)
+		return -ENOMEM;
+	if (!NRP_NULL(f, hint_fault, page)) {
+		address = nrp_pages_get(l->proved, m->family, f->page);
+		if (!address)
+			return -ENOMEM;
+	}
+	if (e->counts && e->base && f->mapcount >= 0 &&
+	    f->refcount == f->mapcount + 1 + l->own_references)
+		p->anonymous = true;
+	else if (address && e->base && *address == f->addr / l->page_size)
+		p->anonymous = true;
+	if (address && p->anonymous)
+		*address = f->addr / l->page_size;
+	return 0;
+}
+
+static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, struct page *p,
+		  struct evidence *ret)
+{
+	struct evidence e = { .shared = NRP_UNKNOWN, .local = NRP_UNKNOWN };
+	int r;
+
+	e.cow_known = !NRP_NULL(f, hint_fault, vm_flags);
+	e.cow = e.cow_known && nrp_vma_is_cow(f->vm_flags);
+	e.counts = !(f->null & (NRP_BIT(hint_fault, mapcount) | NRP_BIT(hint_fault, refcount)));
+	e.pins_known = !NRP_NULL(f, hint_fault, refcount);
+	e.pinned = e.pins_known && f->refcount >= PIN_REFERENCES;
+	if (!NRP_NULL(f, hint_fault, pages)) {
+		e.base = f->pages == 1;
+		e.pmd = f->pages == l->huge_pages;
+	}
+	/* No page has fewer references than mappings: whoever counts on more is wrong. */
+	if (e.counts && e.base && f->mapcount >= 0 && f->refcount == f->mapcount + 1)
+		l->own_references = 0;
+	r = prove_anonymous(l, f, &e, p);
+	if (r == 0)
+		r = find_sharing(l, f, p, &e);
+	*ret = e;
+	return r;
+}
+
+static enum nrp_scan_pte_answer answer_of(enum nrp_known refused)
+{
+	return refused == NRP_KNOWN_YES  ? NRP_FAULT_AVOIDED
+	       : refused == NRP_KNOWN_NO ? NRP_FAULT_KEPT
+					 : NRP_FAULT_UNKNOWN;
+}
+
+/* A PMD meets the tests of pages from F5 on. */
+static enum nrp_scan_pte_answer answer_pmd(const struct evidence *e, enum nrp_scan_pte_variant lane)
+{
+	if (lane < NRP_SCAN_PTE_F5)
+		return NRP_FAULT_KEPT;
+	if (!e->cow_known)
+		return NRP_FAULT_UNKNOWN;
+	if (!e->cow) /* of a file: dirty or not */
+		return NRP_FAULT_UNKNOWN;
+	if (e->shared == NRP_KNOWN_NO)
+		return answer_of(e->local);
+	return answer_of(e->shared);
+}
+
+/* The host's own test held when it armed the page: what that says about another's. */
+static bool proved_by_host(int host, enum nrp_scan_pte_variant lane, const struct evidence *e)
+{
+	if (host < NRP_SCAN_PTE_F1 || lane == NRP_SCAN_PTE_F2 || !e->base)
+		return false;
+	/* Mapped once, as far as each can tell of a base page; F1 does not know pins. */
+	return lane == NRP_SCAN_PTE_F1 || (e->pins_known && !e->pinned);
+}
+
+static enum nrp_scan_pte_answer answer_pte(const struct nrp_scan_pte_lane *l,
+					   const struct evidence *e, enum nrp_scan_pte_variant lane)
+{
+	if (!e->cow_known)
+		return NRP_FAULT_UNKNOWN;
+	if (!e->cow) {
+		/* Only the tests of dirty file pages and of pins are left. */
+		if (l->host < NRP_SCAN_PTE_F1)
+			return NRP_FAULT_UNKNOWN;
+		return lane < NRP_SCAN_PTE_F5 || (e->pins_known && !e->pinned) ? NRP_FAULT_KEPT
+									       : NRP_FAULT_UNKNOWN;
+	}
+	if (proved_by_host(l->host, lane, e))
+		return NRP_FAULT_KEPT;
+	if (!e->base)
+		return NRP_FAULT_UNKNOWN;
+	if (e->shared == NRP_KNOWN_YES)
+		return NRP_FAULT_AVOIDED;
+	/* Of an exclusive page F2 sees passing references, and the pin test large counts. */
+	if (lane == NRP_SCAN_PTE_F2 || e->pinned || !e->pins_known)
+		return NRP_FAULT_UNKNOWN;
+	return answer_of(e->shared);
+}
+
+int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS])
+{
+	uint32_t size = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	struct evidence e = { .shared = NRP_UNKNOWN, .local = NRP_UNKNOWN };
+	struct page *p;
+	int r;
+
+	if (!NRP_NULL(f, hint_fault, mm)) {
+		r = live_in(l, f->tid, f->mm);
+		if (r < 0)
+			return r;
+		p = nrp_pages_get(l->pages, f->mm, nrp_page_of(f->addr, l->page_size, size));
+		if (!p)
+			return -ENOMEM;
+		r = gather(l, f, p, &e);
+		if (r < 0)
+			return r;
+		p->fault = f->time;
+	}
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++) {
+		enum nrp_scan_pte_variant lane = (enum nrp_scan_pte_variant)v;
+
+		/* What was armed passes the host's own tests, and F0 has the fewest. */
+		if (v == l->host || lane == NRP_SCAN_PTE_F0)
+			ret[v] = NRP_FAULT_KEPT;
+		else
+			ret[v] = e.pmd ? answer_pmd(&e, lane) : answer_pte(l, &e, lane);
+	}
+	return 0;
+}
+
+/* ---- a whole capture ---------------------------------------------------------------- */
+
+static const enum nrp_record_kind fed_kinds[] = { NRP_TASK_LIFE, NRP_SCAN_PASS, NRP_SCAN_RANGE,
+						  NRP_HINT_FAULT };
+#define NR_FED (sizeof(fed_kinds) / sizeof(fed_kinds[0]))
+
+/* Every row begins with null and time. */
+struct any_row {
+	uint64_t null, time;
+};
+
+static int feed(struct nrp_scan_pte_lane *l, enum nrp_record_kind kind, const void *row,
+		struct nrp_scan_pte_counts *counts)
+{
+	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
+	int r;
+
+	if (kind == NRP_TASK_LIFE)
+		return nrp_scan_pte_lane_life(l, row);
+	if (kind == NRP_SCAN_PASS)
+		return nrp_scan_pte_lane_pass(l, row);
+	if (kind == NRP_SCAN_RANGE)
+		return nrp_scan_pte_lane_range(l, row);
+	r = nrp_scan_pte_lane_fault(l, row, answer);
+	if (r < 0)
+		return r;
+	counts->faults++;
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		counts->answers[v][answer[v]]++;
+	return 0;
+}
+
+static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *counts,
+		    struct nrp_store *store, int64_t capture_id, struct nrp_error *err)
+{
+	struct nrp_cursor *cursor[NR_FED] = { 0 };
+	const void *next[NR_FED] = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < NR_FED; i++) {
+		r = nrp_cursor_open(&cursor[i], store, capture_id, fed_kinds[i], ~UINT64_C(0), err);
+		if (r == 0)
+			r = nrp_cursor_next(cursor[i], &next[i], err);
+		if (r == 0)
+			next[i] = NULL;
+		r = r < 0 ? r : 0;
+	}
+	while (r == 0) {
+		size_t first = NR_FED;
+
+		for (size_t i = 0; i < NR_FED; i++)
+			if (next[i] && (first == NR_FED ||
+					((const struct any_row *)next[i])->time <
+						((const struct any_row *)next[first])->time))
+				first = i;
+		if (first == NR_FED)
+			break;
+		r = feed(l, fed_kinds[first], next[first], counts);
+		if (r < 0) {
+			nrp_fail_nomem(err);
+			break;
+		}
+		r = nrp_cursor_next(cursor[first], &next[first], err);
+		if (r == 0)
+			next[first] = NULL;
+		r = r < 0 ? r : 0;
+	}
+	for (size_t i = 0; i < NR_FED; i++)
+		nrp_cursor_close(cursor[i]);
+	return r;
+}
+
+int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,
+			    const struct nrp_capture *capture, int host_variant,
+			    struct nrp_error *err)
+{
+	struct nrp_scan_pte_counts counts = { 0 };
+	struct nrp_scan_pte_lane *l;
+	int r;
+
+	if (nrp_scan_pte_lane_new(&l, &capture->facts, host_variant) < 0)
+		return nrp_fail_nomem(err);
+	r = feed_all(l, &counts, store, capture->id, err);
+	nrp_scan_pte_lane_free(l);
+	if (r == 0)
+		*ret = counts;
+	return r;
+}
+
+uint32_t nrp_scan_pte_possible_hosts(const struct nrp_scan_pte_counts *counts)
+{
+	uint32_t possible = 0;
+
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		if (!counts->answers[v][NRP_FAULT_AVOIDED])
+			possible |= 1u << v;
+	return possible;
+}

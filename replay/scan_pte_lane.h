@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scan.pte over a capture: would another variant have armed the entry that this hinting fault
+ * answers? The test must hold when the scanner came by, the record shows the counts when the fault
+ * came; spec scan.md 7.1 bridges the two.
+ *
+ * Fed in time order with task_life, scan_pass and scan_range records, and asked once per
+ * hint_fault. State per page and per 2 MiB of scanned address space; a fault costs O(1).
+ */
+#ifndef NRP_SCAN_PTE_LANE_H
+#define NRP_SCAN_PTE_LANE_H
+
+#include "numareplay/store.h"
+#include "replay/policies/scan_pte.h"
+
+#define NRP_SCAN_PTE_HOST_UNKNOWN (-1)
+
+enum nrp_scan_pte_answer {
+	NRP_FAULT_KEPT,    /* the lane arms the entry too: the fault stays */
+	NRP_FAULT_AVOIDED, /* it does not: there is no such fault */
+	NRP_FAULT_UNKNOWN, /* the record does not say */
+};
+
+struct nrp_scan_pte_lane;
+
+/*
+ * @host_variant: enum nrp_scan_pte_variant that armed the recorded entries, or
+ * NRP_SCAN_PTE_HOST_UNKNOWN; with a known one its own tests are facts about the time of the scan.
+ */
+int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
+			  int host_variant);
+struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *lane);
+
+/* Records in time order; 0 or -ENOMEM. */
+int nrp_scan_pte_lane_life(struct nrp_scan_pte_lane *lane, const struct nrp_task_life *life);
+int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *lane, const struct nrp_scan_pass *pass);
+int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *lane, const struct nrp_scan_range *range);
+/* The answer under every variant; also remembers the fault. */
+int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *lane, const struct nrp_hint_fault *fault,
+			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS]);
+
+/* All faults of a capture by their answers. */
+struct nrp_scan_pte_counts {
+	uint64_t faults;
+	/* [variant][enum nrp_scan_pte_answer] */
+	uint64_t answers[NRP_NR_SCAN_PTE_VARIANTS][3];
+};
+
+int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,
+			    const struct nrp_capture *capture, int host_variant,
+			    struct nrp_error *err);
+/*
+ * The variants that the host can be: bit v is clear if the host has a fault that v certainly
+ * avoids. One bit: known; else it stays open.
+ */
+uint32_t nrp_scan_pte_possible_hosts(const struct nrp_scan_pte_counts *counts);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scan.pte lanes: the specification's worked counterfactual (scan.md 8) with its variants, and
+ * every reason that leaves a fault open. Times in seconds; process 1 (mm 0xff00) forks process 2
+ * (mm 0xee00), so that both share page X copy-on-write.
+ */
+#include "replay/scan_pte_lane.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MM1 UINT64_C(0xff00)
+#define MM2 UINT64_C(0xee00)
+#define VMA UINT64_C(0x7f0000000000)
+#define VMA_END (VMA + (UINT64_C(4) << 20))
+#define X (VMA + 5 * UINT64_C(4096))
+#define PAGE_X UINT64_C(0xabc0)
+#define PRIVATE_RW UINT64_C(0x100073)
+#define SHARED_RW UINT64_C(0xfb)
+#define S(time) ((uint64_t)(time)*1000000000)
+
+enum { KEPT = NRP_FAULT_KEPT, AVOIDED = NRP_FAULT_AVOIDED, UNKNOWN = NRP_FAULT_UNKNOWN };
+
+static int16_t cpu_nid[2] = { 0, 1 };
+static struct nrp_host_facts facts;
+
+static struct nrp_scan_pte_lane *new_lane(int host)
+{
+	struct nrp_scan_pte_lane *l;
+
+	nrp_host_facts_init(&facts);
+	facts.page_size = 4096;
+	facts.huge_pages = 512;
+	facts.has_prepare_step = true; /* the fault holds no reference yet */
+	facts.cpu_nid = cpu_nid;
+	facts.nr_cpus = 2;
+	assert_int_equal(nrp_scan_pte_lane_new(&l, &facts, host), 0);
+	return l;
+}
+
+static void life(struct nrp_scan_pte_lane *l, int time, int kind, int32_t tid, int32_t child)
+{
+	struct nrp_task_life row;
+
+	memset(&row, 0, sizeof(row));
+	row.null = ~UINT64_C(0);
+	NRP_SET(&row, task_life, time, S(time));
+	NRP_SET(&row, task_life, kind, (uint8_t)kind);
+	NRP_SET(&row, task_life, tid, tid);
+	if (kind == NRP_LIFE_FORK)
+		NRP_SET(&row, task_life, child_tid, child);
+	assert_int_equal(nrp_scan_pte_lane_life(l, &row), 0);
+}
+
+static void scan_by(struct nrp_scan_pte_lane *l, int time, int32_t tid, uint64_t mm,
+		    int32_t threads, uint32_t cpu)
+{
+	struct nrp_scan_pass p;
+	struct nrp_scan_range g;
+
+	memset(&p, 0, sizeof(p));
+	memset(&g, 0, sizeof(g));
+	p.null = g.null = ~UINT64_C(0);
+	NRP_SET(&p, scan_pass, time, S(time));
+	NRP_SET(&p, scan_pass, tid, tid);
+	NRP_SET(&p, scan_pass, mm, mm);
+	NRP_SET(&p, scan_pass, mm_users, threads);
+	NRP_SET(&p, scan_pass, nr_threads, threads);
+	NRP_SET(&g, scan_range, time, S(time));
+	NRP_SET(&g, scan_range, cpu, cpu);
+	NRP_SET(&g, scan_range, tid, tid);
+	NRP_SET(&g, scan_range, mm, mm);
+	NRP_SET(&g, scan_range, start, VMA);
+	NRP_SET(&g, scan_range, end, VMA_END);
+	NRP_SET(&g, scan_range, vm_start, VMA);
+	NRP_SET(&g, scan_range, vm_end, VMA_END);
+	assert_int_equal(nrp_scan_pte_lane_pass(l, &p), 0);
+	assert_int_equal(nrp_scan_pte_lane_range(l, &g), 0);
+}
+
+static void scan(struct nrp_scan_pte_lane *l, int time, int32_t tid, uint64_t mm)
+{
+	scan_by(l, time, tid, mm, 1, 0);
+}
+
+/* A fault on X on node 0 whose page is mapped @mapped times and has no other references. */
+static struct nrp_hint_fault fault(int time, int32_t tid, uint64_t mm, int32_t mapped)
+{
+	struct nrp_hint_fault f;
+
+	memset(&f, 0, sizeof(f));
+	f.null = ~UINT64_C(0);
+	NRP_SET(&f, hint_fault, time, S(time));
+	NRP_SET(&f, hint_fault, tid, tid);
+	NRP_SET(&f, hint_fault, mm, mm);
+	NRP_SET(&f, hint_fault, addr, X);
+	NRP_SET(&f, hint_fault, vm_start, VMA);
+	NRP_SET(&f, hint_fault, vm_end, VMA_END);
+	NRP_SET(&f, hint_fault, vm_flags, PRIVATE_RW);
+	NRP_SET(&f, hint_fault, mapcount, mapped - 1);
+	NRP_SET(&f, hint_fault, refcount, mapped);
+	NRP_SET(&f, hint_fault, pages, 1);
+	NRP_SET(&f, hint_fault, src_nid, 0);
+	return f;
+}
+
+#define ask(l, f, ...)                                                                             \
+	do {                                                                                       \
+		static const int want_[] = { __VA_ARGS__ };                                        \
+		enum nrp_scan_pte_answer got_[NRP_NR_SCAN_PTE_VARIANTS];                           \
+                                                                                                   \
+		assert_int_equal(nrp_scan_pte_lane_fault((l), (f), got_), 0);                      \
+		for (int v_ = 0; v_ < NRP_NR_SCAN_PTE_VARIANTS; v_++)                              \
+			if ((int)got_[v_] != want_[v_])                                            \
+				fail_msg("F%d: %d instead of %d", v_, (int)got_[v_], want_[v_]);   \
+	} while (0)
+
+/* Up to the fault at 18: process 1 execs and forks, both are scanned and fault. */
+static struct nrp_scan_pte_lane *counterfactual(int host)
+{
+	struct nrp_scan_pte_lane *l = new_lane(host);
+	struct nrp_hint_fault f;
+
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	f = fault(12, 1, MM1, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	scan(l, 15, 2, MM2);
+	f = fault(18, 2, MM2, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	return l;
+}
+
+static void test_shared_page_is_avoided_and_the_last_owners_kept(void **state)
+{
+	static const int hosts[] = { NRP_SCAN_PTE_F0, NRP_SCAN_PTE_HOST_UNKNOWN };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct nrp_scan_pte_lane *l = counterfactual(hosts[i]);
+		struct nrp_hint_fault f = fault(27, 1, MM1, 1);
+
+		life(l, 20, NRP_LIFE_EXIT, 2, 0);
+		scan(l, 25, 1, MM1);
+		/* F2 sees references that come and go. */
+		ask(l, &f, KEPT, KEPT, UNKNOWN, KEPT, KEPT, KEPT);
+		nrp_scan_pte_lane_free(l);
+	}
+}
+
+static void test_sharer_that_left_after_the_scan_leaves_it_open(void **state)
+{
+	struct nrp_scan_pte_lane *l = counterfactual(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(27, 1, MM1, 1);
+
+	(void)state;
+	scan(l, 25, 1, MM1);
+	life(l, 26, NRP_LIFE_EXIT, 2, 0);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_fork_after_the_scan_leaves_a_shared_page_open(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan(l, 5, 1, MM1); /* exclusive then: armed by every variant */
+	life(l, 6, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	/* From now on it was armed while shared. */
+	scan(l, 15, 1, MM1);
+	f = fault(16, 1, MM1, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_child_may_inherit_what_its_parent_had_armed(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 2, MM2, 2);
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan(l, 5, 1, MM1);
+	life(l, 6, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 2, MM2);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_process_from_before_the_capture_may_have_relatives(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 1);
+
+	(void)state;
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_thread_is_no_relative(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 3, MM1, 1);
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 3);
+	scan_by(l, 10, 3, MM1, 2, 0); /* two threads: that is all of the family */
+	ask(l, &f, KEPT, KEPT, UNKNOWN, KEPT, KEPT, KEPT);
+	nrp_scan_pte_lane_free(l);
+
+	l = new_lane(NRP_SCAN_PTE_F0);
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 3);
+	scan_by(l, 10, 3, MM1, 1, 0); /* one: the other is a process */
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* One reference more than mappings: perhaps the page cache's. */
+static void test_page_that_may_be_a_files_is_open(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	f.refcount = 3;
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+
+	/* Once proved anonymous it stays so. */
+	scan(l, 13, 1, MM1);
+	f = fault(14, 1, MM1, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	scan(l, 15, 1, MM1);
+	f = fault(16, 1, MM1, 2);
+	f.refcount = 3;
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_relative_proves_the_same_page_anonymous(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f;
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	scan(l, 10, 2, MM2);
+	f = fault(12, 1, MM1, 2);
+	NRP_SET(&f, hint_fault, page, PAGE_X);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	f = fault(13, 2, MM2, 2);
+	NRP_SET(&f, hint_fault, page, PAGE_X);
+	f.refcount = 3;
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_host_with_the_test_proves_the_page_exclusive(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F1);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2); /* shared since the scan */
+
+	(void)state;
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, KEPT, UNKNOWN, KEPT, KEPT, KEPT);
+	f = fault(13, 1, MM1, 1);
+	f.refcount = 1025; /* pinned: F1 does not ask */
+	ask(l, &f, KEPT, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+
+	l = new_lane(NRP_SCAN_PTE_F2);
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, KEPT, KEPT, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_shared_mapping_is_not_copy_on_write(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F3);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 5);
+
+	(void)state;
+	f.vm_flags = SHARED_RW;
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, KEPT);
+	f.refcount = 1030;
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+
+	/* A host without the test of dirty file pages says nothing about them. */
+	l = new_lane(NRP_SCAN_PTE_F0);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* Only F5 asks of a PMD whether a single thread has it on its own node. */
+static void test_local_huge_page_is_avoided_by_f5(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F3);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 1);
+
+	(void)state;
+	f.pages = 512;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan_by(l, 10, 1, MM1, 1, 0);
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, AVOIDED);
+	scan_by(l, 13, 1, MM1, 1, 1); /* scanned from node 1 */
+	f.time = S(14);
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, KEPT);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_large_folio_is_open_unless_the_host_is_the_same(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F3);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 1);
+
+	(void)state;
+	f.pages = 16;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, KEPT, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_missing_facts_leave_all_but_f0_open(void **state)
+{
+	static const uint64_t missing[] = { NRP_BIT(hint_fault, mm), NRP_BIT(hint_fault, vm_flags),
+					    NRP_BIT(hint_fault, mapcount),
+					    NRP_BIT(hint_fault, refcount),
+					    NRP_BIT(hint_fault, pages) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_HOST_UNKNOWN);
+		struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+		life(l, 0, NRP_LIFE_EXEC, 1, 0);
+		life(l, 1, NRP_LIFE_FORK, 1, 2);
+		scan(l, 10, 1, MM1);
+		f.null |= missing[i];
+		ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+		nrp_scan_pte_lane_free(l);
+	}
+}
+
+static void test_pointer_of_a_dead_process_starts_afresh(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f;
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan(l, 1, 1, MM1);
+	life(l, 2, NRP_LIFE_EXIT, 1, 0);
+	/* Another program at the same mm pointer and address; its scan at 1 was not its own. */
+	life(l, 3, NRP_LIFE_EXEC, 7, 0);
+	life(l, 4, NRP_LIFE_FORK, 7, 8);
+	scan(l, 10, 7, MM1);
+	f = fault(12, 7, MM1, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_hosts_are_those_that_avoid_nothing(void **state)
+{
+	struct nrp_scan_pte_counts counts = { .faults = 3 };
+
+	(void)state;
+	assert_int_equal(nrp_scan_pte_possible_hosts(&counts), 0x3f);
+	counts.answers[NRP_SCAN_PTE_F5][NRP_FAULT_AVOIDED] = 1;
+	assert_int_equal(nrp_scan_pte_possible_hosts(&counts), 0x1f);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shared_page_is_avoided_and_the_last_owners_kept),
+		cmocka_unit_test(test_sharer_that_left_after_the_scan_leaves_it_open),
+		cmocka_unit_test(test_fork_after_the_scan_leaves_a_shared_page_open),
+		cmocka_unit_test(test_child_may_inherit_what_its_parent_had_armed),
+		cmocka_unit_test(test_process_from_before_the_capture_may_have_relatives),
+		cmocka_unit_test(test_thread_is_no_relative),
+		cmocka_unit_test(test_page_that_may_be_a_files_is_open),
+		cmocka_unit_test(test_relative_proves_the_same_page_anonymous),
+		cmocka_unit_test(test_host_with_the_test_proves_the_page_exclusive),
+		cmocka_unit_test(test_shared_mapping_is_not_copy_on_write),
+		cmocka_unit_test(test_local_huge_page_is_avoided_by_f5),
+		cmocka_unit_test(test_large_folio_is_open_unless_the_host_is_the_same),
+		cmocka_unit_test(test_missing_facts_leave_all_but_f0_open),
+		cmocka_unit_test(test_pointer_of_a_dead_process_starts_afresh),
+		cmocka_unit_test(test_hosts_are_those_that_avoid_nothing),
+	};
+
+	return cmocka_run_group_tests_name("scan_pte_lane", tests, NULL, NULL);
+}
