@@ -15,12 +15,12 @@ const char *nrp_class_name(enum nrp_class class)
 
 /* ---- metrics ------------------------------------------------------------------------ */
 
+#define BIT(family) (UINT32_C(1) << NRP_FAMILY_##family)
 #define NUMA                                                                                       \
-	(UINT32_C(1) << NRP_FAMILY_SCAN_VMA | UINT32_C(1) << NRP_FAMILY_SCAN_PTE |                 \
-	 UINT32_C(1) << NRP_FAMILY_SCAN_SHMEM | UINT32_C(1) << NRP_FAMILY_SCAN_RESET |             \
-	 UINT32_C(1) << NRP_FAMILY_MIGRATE_FILTER | UINT32_C(1) << NRP_FAMILY_MIGRATE_RATELIMIT)
-#define LOCK (UINT32_C(1) << NRP_FAMILY_MUNMAP_LOCK)
-#define HUGETLB (UINT32_C(1) << NRP_FAMILY_HUGETLB_COUNT)
+	(BIT(SCAN_VMA) | BIT(SCAN_PTE) | BIT(SCAN_SHMEM) | BIT(SCAN_RESET) | BIT(MIGRATE_FILTER) | \
+	 BIT(MIGRATE_RATELIMIT) | BIT(TIERING_PROMOTE) | BIT(TASK_CLAIM) | BIT(MIGRATE_OUTCOME))
+#define LOCK BIT(MUNMAP_LOCK)
+#define HUGETLB BIT(HUGETLB_COUNT)
 
 /* Name, unit, and the families that can move it. */
 static const struct {
@@ -56,6 +56,9 @@ static const struct {
 	[HUGETLB_ISOLATED] = { "hugetlb_isolated", "huge pages", HUGETLB },
 	[HUGETLB_MIGRATED] = { "hugetlb_migrated", "huge pages", HUGETLB },
 	[SMAPS_PRIVATE] = { "smaps_private_hugetlb_bytes", "bytes", HUGETLB },
+	[SCAN_PERIOD_RESETS] = { "scan_period_resets", "resets", BIT(SCAN_RESET) },
+	[TASK_MOVES_SUPPRESSED] = { "task_moves_suppressed", "moves", BIT(TASK_CLAIM) },
+	[TIERING_PROMOTIONS] = { "tiering_promotions", "faults", BIT(TIERING_PROMOTE) },
 	[SMAPS_SHARED] = { "smaps_shared_hugetlb_bytes", "bytes", HUGETLB },
 };
 
@@ -99,7 +102,8 @@ static uint32_t not_replayed(const struct nrp_replay *r)
 
 	/* Off runs no policy: only the other side's must be known. */
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
-		if (r->differs[f] && !replayed(f) && !(r->lane[0].off && r->lane[1].observed) &&
+		if (r->differs[f] && (!replayed(f) || r->unknown[f]) &&
+		    !(r->lane[0].off && r->lane[1].observed) &&
 		    !(r->lane[1].off && r->lane[0].observed))
 			families |= UINT32_C(1) << f;
 	return families;

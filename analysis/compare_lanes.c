@@ -143,12 +143,13 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
  * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
  * per shortest period, and not more rarely than once per longest.
  */
-static struct nrp_quantity scaled(double value, double least, const struct nrp_scan_bounds *s)
+static struct nrp_quantity scaled(double value, double least, double most,
+				  const struct nrp_scan_bounds *s)
 {
 	if (!s->recorded.passes)
 		return nrp_at_least(0, 3);
 	return nrp_bounded(value, least,
-			   ceil(value * (double)s->passes_most / (double)s->recorded.passes), 3);
+			   ceil(most * (double)s->passes_most / (double)s->recorded.passes), 3);
 }
 
 /*
@@ -182,6 +183,167 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	q[PAGE_MIGRATION_WAIT_NS] = ns;
 }
 
+static struct nrp_quantity as_recorded(double value, double least, const struct nrp_scan_bounds *s)
+{
+	return scaled(value, least, value, s);
+}
+
+/* ---- another scanner ---------------------------------------------------------------- */
+
+/* The lane whose scanner visits other VMAs than the host's; NULL: neither. */
+static const struct nrp_replay_lane *scanning_lane(const struct nrp_replay *r, int i)
+{
+	return r->lane[i].has_scan ? &r->lane[i] : r->lane[!i].has_scan ? &r->lane[!i] : NULL;
+}
+
+static void add_model(struct nrp_quantity *q, double value, double upper)
+{
+	if (q->class == NRP_CLASS_NOT_OBSERVABLE)
+		return;
+	q->value += value;
+	q->upper += upper;
+	q->class = NRP_CLASS_MODELLED;
+}
+
+static struct nrp_quantity starved(const struct nrp_replay_lane *lane, bool on_record)
+{
+	uint64_t n = 0, open = 0, certain = 0;
+
+	for (size_t i = 0; i < lane->scan.nr_vmas; i++) {
+		const struct nrp_scan_lane_vma *v = &lane->scan.vma[i];
+
+		n += on_record ? v->record.starved : v->lane.starved;
+		certain += !on_record && v->lane.starved && v->lane_certain;
+		open += !on_record && !v->lane_certain;
+	}
+	if (!open)
+		return nrp_exact((double)n, 3);
+	return nrp_bounded((double)n, (double)certain, (double)(certain + open), 3);
+}
+
+/* Pages in VMAs that the host's scanner leaves out: never seen on record, a model in both lanes. */
+static void add_unseen(const struct nrp_builder *b, int i, struct nrp_quantity *q)
+{
+	const struct nrp_replay_lane *lane = scanning_lane(b->r, i);
+	const struct nrp_scan_effects_result *e;
+	bool own;
+
+	if (!lane)
+		return;
+	e = &lane->effects;
+	own = lane == &b->r->lane[i];
+	if (!own && !b->r->lane[i].observed)
+		return;
+	add_model(&q[REMOTE_ACCESSES], own ? e->touches_after : e->touches_before,
+		  e->touches_upper);
+	add_model(&q[REMOTE_RESIDENCY], own ? e->remote_after : e->remote_before, e->remote_upper);
+	q[STARVED_VMAS] = starved(lane, !own);
+}
+
+/* What the lane's own ranges say, instead of the record's. */
+static void scanned(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+		    struct nrp_quantity *q)
+{
+	const struct nrp_scan_effects_result *e = &lane->effects;
+	const struct nrp_scan_bounds *scans = &b->r->scans;
+	double dense = scans->recorded.passes
+			       ? (double)scans->passes_most / (double)scans->recorded.passes
+			       : 1;
+	double extra = (double)e->extra_pages, faults = floor(e->faults + 0.5);
+	double kept = (double)lane->world[NRP_WORLD_CENTRAL].hint_faults /
+		      (double)b->r->observed.hint_faults;
+
+	q[HINT_FAULTS].value += faults;
+	q[HINT_FAULTS].upper += extra;
+	q[HINT_FAULTS_REMOTE].value += faults;
+	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
+	q[HINT_FAULT_PAGES].value += faults;
+	q[HINT_FAULT_PAGES].upper += extra;
+	q[MIGRATION_ATTEMPTS].value += faults;
+	q[MIGRATION_ATTEMPT_PAGES].value += faults;
+	q[MIGRATIONS_ADMITTED].value += faults;
+	q[MIGRATIONS_ADMITTED].upper += extra;
+	q[MIGRATED_PAGES].value += faults;
+	q[MIGRATED_PAGES].upper += extra;
+	q[SCAN_RANGES] = nrp_bounded((double)e->ranges, 0,
+				     ceil((double)(e->ranges + e->possible_ranges) * dense), 3);
+	/* An entry is armed again after each fault: as many fewer as there are fewer faults. */
+	q[PTE_UPDATES] =
+		nrp_bounded(floor((double)scans->recorded.armed_pages * kept + e->armed + 0.5), 0,
+			    ceil(((double)scans->recorded.armed_pages + extra) * dense), 3);
+	if (e->faults > 0)
+		for (enum nrp_metric_id m = HINT_FAULTS; m <= MIGRATED_PAGES; m++)
+			if (q[m].class == NRP_CLASS_BOUNDED)
+				q[m].class = NRP_CLASS_MODELLED;
+}
+
+/* Another filter of entries: each avoided fault is an entry that was not armed. */
+static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+		     struct nrp_quantity *q)
+{
+	double armed = (double)b->r->scans.recorded.armed_pages;
+	double avoided = (double)b->r->observed.hint_fault_pages -
+			 (double)lane->world[NRP_WORLD_CENTRAL].hint_fault_pages;
+
+	q[PTE_UPDATES].value = max2(armed - avoided, 0);
+	q[PTE_UPDATES].lower = 0;
+}
+
+/* Pages may be armed that the record cannot show: nothing of it has an upper bound. */
+static void open_scanner(struct nrp_quantity *q)
+{
+	static const enum nrp_metric_id open[] = { HINT_FAULTS,          HINT_FAULTS_REMOTE,
+						   PTE_UPDATES,          HINT_FAULT_PAGES,
+						   MIGRATION_ATTEMPTS,   MIGRATIONS_ADMITTED,
+						   MIGRATIONS_DENIED,    MIGRATION_ATTEMPT_PAGES,
+						   MIGRATED_PAGES,       SCAN_RANGES,
+						   PAGE_MIGRATION_WAITS, PAGE_MIGRATION_WAIT_NS,
+						   REMOTE_ACCESSES,      REMOTE_RESIDENCY };
+
+	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++)
+		q[open[k]].has_upper = false;
+	q[REMOTE_ACCESSES].lower = q[REMOTE_RESIDENCY].lower = 0;
+}
+
+/* ---- tasks and tiers ---------------------------------------------------------------- */
+
+static struct nrp_quantity range_of(uint64_t lower, uint64_t value, uint64_t upper)
+{
+	return lower == upper ? nrp_exact((double)lower, 3)
+			      : nrp_bounded((double)value, (double)lower, (double)upper, 3);
+}
+
+/* Resets, claims and promotions: what the lane's variants make of the recorded steps. */
+static void other_families(struct nrp_builder *b, int i)
+{
+	const struct nrp_replay_lane *lane = &b->r->lane[i];
+	const struct nrp_claim_count *c = &b->r->moves.claim;
+	int8_t reset = lane->variant[NRP_FAMILY_SCAN_RESET];
+	int8_t claim = lane->variant[NRP_FAMILY_TASK_CLAIM];
+	struct nrp_quantity *q = b->q[i];
+
+	if (lane->off) {
+		q[SCAN_PERIOD_RESETS] = q[TASK_MOVES_SUPPRESSED] = q[TIERING_PROMOTIONS] =
+			nrp_exact(0, 3);
+		return;
+	}
+	if (reset >= 0) {
+		const struct nrp_reset_count *n = &b->r->moves.reset[reset];
+
+		q[SCAN_PERIOD_RESETS] = range_of(n->lower, n->value, n->upper);
+	}
+	if (claim >= 0)
+		q[TASK_MOVES_SUPPRESSED] =
+			claim ? range_of(c->suppressed_lower, c->suppressed_lower,
+					 c->suppressed_upper)
+			      : nrp_exact(0, 3);
+	if (b->r->tiering.nr_lanes == 2) {
+		const struct nrp_tiering_lane *t = &b->r->tiering.lane[i];
+
+		q[TIERING_PROMOTIONS] = range_of(t->lower.faults, t->value.faults, t->upper.faults);
+	}
+}
+
 static void other_lane(struct nrp_builder *b, int i)
 {
 	const struct nrp_scan_bounds *scans = &b->r->scans;
@@ -189,26 +351,26 @@ static void other_lane(struct nrp_builder *b, int i)
 	const struct nrp_world_result *w = lane->world;
 	double extra = (double)w[NRP_WORLD_CENTRAL].extra_faults_max;
 	struct nrp_quantity *q = b->q[i];
+	struct nrp_quantity faults = SPREAD(lane, hint_faults);
+	struct nrp_quantity pages = SPREAD(lane, hint_fault_pages);
 
-	q[HINT_FAULTS] = scaled((double)w[NRP_WORLD_CENTRAL].hint_faults,
-				SPREAD(lane, hint_faults).lower, scans);
+	q[HINT_FAULTS] = scaled(faults.value, faults.lower, faults.upper, scans);
 	q[HINT_FAULTS].upper += extra;
 	/* None of the faults need be remote; with more passes, all of them may be. */
 	q[HINT_FAULTS_REMOTE] = SPREAD(lane, remote_faults);
 	q[HINT_FAULTS_REMOTE].lower = 0;
 	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
 	q[HINT_FAULTS_REMOTE].has_upper = q[HINT_FAULTS].has_upper;
-	q[HINT_FAULT_PAGES] = scaled((double)w[NRP_WORLD_CENTRAL].hint_fault_pages,
-				     SPREAD(lane, hint_fault_pages).lower, scans);
+	q[HINT_FAULT_PAGES] = scaled(pages.value, pages.lower, pages.upper, scans);
 	q[HINT_FAULT_PAGES].upper += extra;
 	if (scans->recorded.passes) {
-		q[PTE_UPDATES] = scaled((double)scans->recorded.armed_pages,
-					(double)scans->least.armed_pages, scans);
+		q[PTE_UPDATES] = as_recorded((double)scans->recorded.armed_pages,
+					     (double)scans->least.armed_pages, scans);
 		q[PTE_UPDATES].upper += extra;
-		q[SCAN_PASSES] =
-			scaled((double)scans->recorded.passes, (double)scans->least.passes, scans);
-		q[SCAN_RANGES] =
-			scaled((double)scans->recorded.ranges, (double)scans->least.ranges, scans);
+		q[SCAN_PASSES] = as_recorded((double)scans->recorded.passes,
+					     (double)scans->least.passes, scans);
+		q[SCAN_RANGES] = as_recorded((double)scans->recorded.ranges,
+					     (double)scans->least.ranges, scans);
 	}
 	/* A refused page tries again at each of its faults: no upper bound for attempts. */
 	q[MIGRATION_ATTEMPTS] = SPREAD(lane, attempts);
@@ -230,6 +392,19 @@ static void other_lane(struct nrp_builder *b, int i)
 	q[REMOTE_ACCESSES] = touches(lane->remote, lane->nr_worlds);
 	if (b->r->observed.has_migration_waits)
 		waits(b, lane, q);
+	if (b->r->differs[NRP_FAMILY_MIGRATE_OUTCOME]) {
+		/* Huge pages that several processes map move in one generation only. */
+		double open = (double)b->r->shared_huge_pages;
+
+		q[MIGRATED_PAGES].lower = max2(q[MIGRATED_PAGES].lower - open, 0);
+		q[MIGRATED_PAGES].upper += open;
+	}
+	if (lane->pte >= 0)
+		filtered(b, lane, q);
+	if (lane->has_scan)
+		scanned(b, lane, q);
+	if (lane->opens)
+		open_scanner(q);
 }
 
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
@@ -282,6 +457,8 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 		observed_lane(b, i);
 	else
 		other_lane(b, i);
+	other_families(b, i);
+	add_unseen(b, i, b->q[i]);
 	if (b->r->lossy && !lane->off)
 		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
@@ -312,6 +489,18 @@ void nrp_build_pairs(struct nrp_builder *b)
 	if (lane->off)
 		b->avoided[REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
 	b->avoided[REMOTE_ACCESSES] = touches(lane->avoided, lane->nr_worlds);
+	if (lane->has_scan) {
+		const struct nrp_scan_effects_result *e = &lane->effects;
+
+		add_model(&b->avoided[REMOTE_ACCESSES], e->touches_before - e->touches_after,
+			  e->touches_upper);
+		add_model(&b->avoided[REMOTE_RESIDENCY], e->remote_before - e->remote_after,
+			  e->remote_upper);
+	}
+	if (lane->opens)
+		b->avoided[REMOTE_ACCESSES].has_lower = b->avoided[REMOTE_ACCESSES].has_upper =
+			b->avoided[REMOTE_RESIDENCY].has_lower =
+				b->avoided[REMOTE_RESIDENCY].has_upper = false;
 	b->paired[REMOTE_RESIDENCY] = true;
 	b->paired[REMOTE_ACCESSES] = b->q[0][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE &&
 				     b->q[1][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE;

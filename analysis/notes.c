@@ -177,7 +177,8 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
 		const char *name = nrp_family((enum nrp_family_id)f)->name;
 
-		if (r->differs[f] && !nrp_family((enum nrp_family_id)f)->replayed &&
+		if (r->differs[f] &&
+		    (!nrp_family((enum nrp_family_id)f)->replayed || r->unknown[f]) &&
 		    !r->lane[0].off && !r->lane[1].off)
 			nrp_comparison_note(c, "family_not_replayed",
 					    json_pack("{s:s}", "family", name),
@@ -295,7 +296,7 @@ static void recorded_note(struct nrp_comparison *c, const struct nrp_replay *r)
 }
 
 /* "fewer", "more", "the same", .. of the new lane, by the interval of the difference. */
-static const char *direction(const struct nrp_quantity *q)
+static const char *direction(const struct nrp_quantity *q, bool model)
 {
 	if (q->class == NRP_CLASS_NOT_OBSERVABLE)
 		return "not observable";
@@ -305,12 +306,16 @@ static const char *direction(const struct nrp_quantity *q)
 		return "fewer";
 	if (q->has_upper && q->upper < 0)
 		return "more";
+	/* Bounds that allow anything do not make a model's answer void. */
+	if (model && q->has_value && q->value != 0)
+		return q->value > 0 ? "fewer by the model" : "more by the model";
 	return "unchanged within error";
 }
 
 /* Cost and locality apart: the first is work done, the second is where memory is used from. */
-static void verdict_note(struct nrp_comparison *c)
+static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
+	bool model = r->lane[0].effects.faults > 0 || r->lane[1].effects.faults > 0;
 	const struct nrp_metric *faults = nrp_comparison_metric(c, "hint_faults");
 	const struct nrp_metric *moved = nrp_comparison_metric(c, "migrated_pages");
 	const struct nrp_metric *accesses = nrp_comparison_metric(c, "remote_accesses");
@@ -319,13 +324,14 @@ static void verdict_note(struct nrp_comparison *c)
 	nrp_comparison_note(
 		c, "verdict",
 		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
-			  direction(&faults->avoided), "migrated_pages", direction(&moved->avoided),
-			  "locality", "remote_accesses", direction(&accesses->avoided),
-			  "remote_residency", direction(&residency->avoided)),
+			  direction(&faults->avoided, model), "migrated_pages",
+			  direction(&moved->avoided, model), "locality", "remote_accesses",
+			  direction(&accesses->avoided, model), "remote_residency",
+			  direction(&residency->avoided, model)),
 		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
 		"accesses %s, remote page-time %s",
-		direction(&faults->avoided), direction(&moved->avoided),
-		direction(&accesses->avoided), direction(&residency->avoided));
+		direction(&faults->avoided, model), direction(&moved->avoided, model),
+		direction(&accesses->avoided, model), direction(&residency->avoided, model));
 }
 
 static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -355,6 +361,61 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		r->totals.concentration * 100);
 }
 
+/* Another scanner: what is exact in it, and what is a model. */
+static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nrp_replay_lane *lane = &r->lane[i];
+		const struct nrp_scan_effects_result *e = &lane->effects;
+		const struct nrp_world_result *w = &lane->world[NRP_WORLD_CENTRAL];
+
+		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+			continue;
+		nrp_comparison_note(
+			c, "scan_decisions",
+			json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "lane", side(i), "avoided_faults",
+				  (json_int_t)w->unarmed_faults, "undecided_faults",
+				  (json_int_t)w->unarmed_unknown, "ranges", (json_int_t)e->ranges,
+				  "certain_ranges", (json_int_t)e->certain_ranges,
+				  "possible_ranges", (json_int_t)e->possible_ranges),
+			"%s lane: of the recorded faults %llu are certainly not there, %llu "
+			"perhaps "
+			"not; it arms %llu ranges (%llu certain, %llu more possible)",
+			side(i), (unsigned long long)w->unarmed_faults,
+			(unsigned long long)w->unarmed_unknown, (unsigned long long)e->ranges,
+			(unsigned long long)e->certain_ranges,
+			(unsigned long long)e->possible_ranges);
+		if (e->unseen_pages > 0)
+			nrp_comparison_note(
+				c, "unseen_pages",
+				json_pack("{s:s,s:f,s:f,s:f}", "lane", side(i), "pages",
+					  e->unseen_pages, "faults", e->faults, "unplaced_pages",
+					  e->unplaced_pages),
+				"%s lane: it arms %.0f pages that no fault on record showed. Where "
+				"a scan passed over them they lie on its node, and are taken to be "
+				"touched like the rest of their address space: %.0f more faults; "
+				"for %.0f pages nothing says where they lie, and there is no "
+				"estimate",
+				side(i), e->unseen_pages, e->faults, e->unplaced_pages);
+		if (lane->opens)
+			nrp_comparison_note(c, "unobserved_entries",
+					    json_pack("{s:s}", "lane", side(i)),
+					    "%s lane: its scanner may arm pages that the host's "
+					    "left alone; the record cannot show these, so nothing "
+					    "that they add to has an upper bound",
+					    side(i));
+	}
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		if (r->assumed[f])
+			nrp_comparison_note(
+				c, "variant_assumed",
+				json_pack("{s:s}", "family",
+					  nrp_family((enum nrp_family_id)f)->name),
+				"the host's %s cannot be told from this capture; it is taken to be "
+				"what kernels with its functions have",
+				nrp_family((enum nrp_family_id)f)->name);
+}
+
 static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	int a = r->lane[0].variant[NRP_FAMILY_MIGRATE_FILTER];
@@ -379,11 +440,12 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 			      const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
 	recorded_note(c, r);
-	verdict_note(c);
+	verdict_note(c, r);
 	nrp_comparison_note(c, "open_loop", NULL,
 			    "replay cannot change the faults that were recorded: bounds cover what "
 			    "other decisions would have changed in this run");
 	locality_notes(c, r);
+	scan_notes(c, r);
 	filter_note(c, r);
 	limiter_notes(c, r);
 	for (int i = 0; i < 2; i++)

@@ -423,6 +423,23 @@ static bool rate_of(const struct nrp_locality *b, const struct vma *v, int n,
 	return true;
 }
 
+double nrp_locality_space_rate(const struct nrp_locality *b, int64_t space, double *ret_upper)
+{
+	struct pool pool = { 0 };
+	struct nrp_touch_rate r;
+
+	*ret_upper = 0;
+	if (space >= 0 && space < (int64_t)b->nr_pools - 1)
+		pool = b->pools[space];
+	if (pool.seconds <= LEAST_PAGE_SECONDS)
+		pool = b->pools[b->nr_pools - 1];
+	if (pool.seconds <= LEAST_PAGE_SECONDS)
+		return 0;
+	set_rate(&r, pool.touches, pool.seconds);
+	*ret_upper = r.upper;
+	return r.rate;
+}
+
 /* ---- remote pages ------------------------------------------------------------------- */
 
 /*

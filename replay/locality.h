@@ -98,6 +98,11 @@ struct nrp_remote {
 	double covered;   /* page-seconds with a rate of their own */
 };
 
+/*
+ * Touches per page-second of an address space, from all nodes (of the host, if it has none), and
+ * its upper bound; 0: nobody knows.
+ */
+double nrp_locality_space_rate(const struct nrp_locality *book, int64_t space, double *ret_upper);
 /* Walks the rates of all VMAs and nodes that matter: start with *position = 0; false: end. */
 bool nrp_locality_rate(const struct nrp_locality *book, size_t *position,
 		       struct nrp_touch_rate *ret);

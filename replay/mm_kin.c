@@ -217,7 +217,6 @@ int nrp_mm_kin_load(struct nrp_mm_kin **ret, struct nrp_store *store,
 	k->task = nrp_pages_new(sizeof(struct task));
 	k->page = nrp_pages_new(sizeof(size_t));
 	r = k->mm && k->task && k->page ? read_all(k, store, capture, err) : nrp_fail_nomem(err);
-	k->task = nrp_pages_free(k->task);
 	k->page = nrp_pages_free(k->page);
 	if (r < 0) {
 		nrp_mm_kin_free(k);

@@ -11,6 +11,8 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 		.name = "scan.vma",
 		.doc = "which VMAs a scan pass visits",
 		.source = "task_numa_work(), vma_is_accessed()",
+		.verified = true,
+		.replayed = true,
 		.variant = {
 			{ "P0", "up to 6.3", "-", "every eligible VMA in address order" },
 			{ "P1", "6.4 - 6.6", "ef6a22b70f6d, fc137c0ddab2, 20f586486b87",
@@ -22,11 +24,23 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "P4", "6.16 and later", "1f6c6ac03db4",
 			  "P3 + no scan for tasks bound to one memory node" },
 		},
+		.param = {
+			{ "delay", "0 or 1", "1", "P1+: new VMAs wait for the scan delay", 0, 1 },
+			{ "pid", "0 or 1", "1", "P1+: leave out VMAs that the thread did not access",
+			  0, 1 },
+			{ "partial", "0 or 1", "1", "P2+: go on with a partly scanned VMA", 0, 1 },
+			{ "forced", "0 or 1", "1", "P2+: one inactive VMA is scanned per round", 0,
+			  1 },
+			{ "stale", "0 or 1", "1",
+			  "P3+: scan what was left out for nr_threads rounds", 0, 1 },
+			{ "seq_completed", "0 or 1", "1", "P2+: no VMA twice in one round", 0, 1 },
+		},
 	},
 	[NRP_FAMILY_SCAN_PTE] = {
 		.name = "scan.pte",
 		.doc = "which pages of a visited VMA are armed",
 		.source = "change_pte_range()",
+		.replayed = true,
 		.variant = {
 			{ "F0", "up to 4.15", "-", "shared copy-on-write pages too" },
 			{ "F1", "4.16 - 5.16", "859d4adc3415", "not those with mapcount above 1" },
@@ -43,6 +57,7 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 		.name = "scan.shmem",
 		.doc = "whether shared memory without a policy is scanned",
 		.source = "vma_policy_mof()",
+		.replayed = true,
 		.variant = {
 			{ "SH0", "up to 7.1", "-", "never" },
 			{ "SH1", "7.2 and later", "mempolicy fix of 2026-06-29", "like other VMAs" },

@@ -6,6 +6,7 @@
 #include "replay/ratelimit_lane.h"
 #include "replay/registry.h"
 #include "replay/scan_bounds.h"
+#include "replay/scan_effects.h"
 #include "replay/tiering.h"
 #include "replay/verify.h"
 #include "replay/waits.h"
@@ -28,6 +29,12 @@ struct nrp_replay_lane {
 	bool off;
 	bool observed; /* the host itself ran this lane: what was recorded is what it did */
 	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
+	/* Where the scanner is not the host's: */
+	struct nrp_scan_lane scan;
+	bool has_scan; /* scan is filled: scan.vma differs */
+	int pte;       /* scan.pte of the lane, as replayed; -1: the host's */
+	bool opens;    /* pages may be armed that the record cannot show */
+	struct nrp_scan_effects_result effects;
 	/* Unless observed: */
 	int nr_worlds;
 	struct nrp_world_result world[NRP_MAX_LANE_WORLDS];
@@ -67,7 +74,14 @@ struct nrp_replay {
 	size_t nr_rates;
 	struct nrp_attempts attempts;
 	struct nrp_waits waits;
+	struct nrp_scan_verify scan; /* the host's own */
+	bool has_scan;
+	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
+	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
+	bool unknown[NRP_NR_FAMILIES]; /* and the capture lacks what a replay of it needs */
+	bool assumed[NRP_NR_FAMILIES]; /* a lane's variant is taken for the host's, by its functions
+					*/
 	bool moot[NRP_NR_FAMILIES];    /* nothing on record that its variants decide differently */
 	bool off_differs;
 	bool alike[2]; /* the lane's migrate.filter is another variant that decides as the host's */

@@ -181,14 +181,14 @@ int nrp_scan_evidence_arms(struct nrp_scan_evidence *e, unsigned int run,
 
 	if (r < 0)
 		return r;
-	*ret = NRP_UNKNOWN;
+	*ret = NRP_KNOWN_NOT;
 	if (recorded_pages >= 0 && s.as_host)
 		*ret = recorded_pages ? NRP_KNOWN_YES : NRP_KNOWN_NO;
 	else if (recorded_pages > 0 && s.not_newer)
 		*ret = NRP_KNOWN_YES; /* what was touched since the host's arming is not armed */
 	else if (recorded_pages == 0)
 		r = nothing_recorded(e, range, &s, ret);
-	if (*ret != NRP_UNKNOWN)
+	if (*ret != NRP_KNOWN_NOT)
 		return r;
 	if (s.touched || s.host_within)
 		*ret = NRP_KNOWN_YES;
@@ -269,13 +269,13 @@ static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before,
 	if (c->full_first > fault_before && c->full_first < armed)
 		armed = c->full_first;
 	if (passed_over == REFUSES_NONE)
-		return lane >= armed ? NRP_KNOWN_YES : NRP_UNKNOWN;
+		return lane >= armed ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
 	if (passed_over < 0 || NRP_NULL(f, hint_fault, src_nid))
-		return NRP_UNKNOWN;
+		return NRP_KNOWN_NOT;
 	if (f->src_nid != passed_over)
-		return lane >= armed ? NRP_KNOWN_YES : NRP_UNKNOWN;
+		return lane >= armed ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
 	/* Passed over by both, as it lay on the scanner's node; only the host came by again. */
-	return lane < armed && c->lane_as_host[run] ? NRP_KNOWN_NO : NRP_UNKNOWN;
+	return lane < armed && c->lane_as_host[run] ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
 }
 
 static void remember(struct cell *c, const struct nrp_hint_fault *f)

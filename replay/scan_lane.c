@@ -101,7 +101,7 @@ static struct account *account_of(const struct run *r, const struct nrp_scan_vma
 
 static bool takes(unsigned int run, enum nrp_known had)
 {
-	return had == NRP_KNOWN_YES || (had == NRP_UNKNOWN && run & NRP_RUN_POSSIBLE);
+	return had == NRP_KNOWN_YES || (had == NRP_KNOWN_NOT && run & NRP_RUN_POSSIBLE);
 }
 
 static void touch_until(const struct run *r, size_t area, uint64_t time)
@@ -170,7 +170,7 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 					     .end = end,
 					     .vm_start = vma->start };
 	struct account *a = account_of(r, vma);
-	enum nrp_known arms = NRP_UNKNOWN;
+	enum nrp_known arms = NRP_KNOWN_NOT;
 
 	if (r->error == 0)
 		r->error = push_range(&l->run[r->number], &g);
@@ -189,7 +189,7 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 			a->sequence = l->space[r->visit->space].run_sequences[r->number];
 		}
 	}
-	return arms == NRP_KNOWN_YES || (arms == NRP_UNKNOWN && r->number & NRP_RUN_ARMS);
+	return arms == NRP_KNOWN_YES || (arms == NRP_KNOWN_NOT && r->number & NRP_RUN_ARMS);
 }
 
 static void skip(void *context, const struct nrp_scan_vma *vma, enum nrp_scan_vma_skip why)

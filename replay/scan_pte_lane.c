@@ -394,12 +394,12 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 	if (!m || !c)
 		return -ENOMEM;
 	e->local = !c->armed || c->nid < 0 || NRP_NULL(f, hint_fault, src_nid)
-			   ? (c->armed && !c->single_threaded ? NRP_KNOWN_NO : NRP_UNKNOWN)
+			   ? (c->armed && !c->single_threaded ? NRP_KNOWN_NO : NRP_KNOWN_NOT)
 		   : c->single_threaded && c->nid == f->src_nid ? NRP_KNOWN_YES
 								: NRP_KNOWN_NO;
 	if (c->armed && !relatives_since(l, f->mm, m, c->armed)) {
 		/* Nobody to share an anonymous page with. */
-		e->shared = p->anonymous || e->pmd ? NRP_KNOWN_NO : NRP_UNKNOWN;
+		e->shared = p->anonymous || e->pmd ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
 		return 0;
 	}
 	if (!e->counts || !e->base || !p->anonymous || f->mapcount < 1)
@@ -443,7 +443,7 @@ static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fa
 static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, struct page *p,
 		  struct evidence *ret)
 {
-	struct evidence e = { .shared = NRP_UNKNOWN, .local = NRP_UNKNOWN };
+	struct evidence e = { .shared = NRP_KNOWN_NOT, .local = NRP_KNOWN_NOT };
 	int r;
 
 	e.cow_known = !NRP_NULL(f, hint_fault, vm_flags);
@@ -523,7 +523,7 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_f
 			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS])
 {
 	uint32_t size = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
-	struct evidence e = { .shared = NRP_UNKNOWN, .local = NRP_UNKNOWN };
+	struct evidence e = { .shared = NRP_KNOWN_NOT, .local = NRP_KNOWN_NOT };
 	struct page *p;
 	int r;
 

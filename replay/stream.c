@@ -35,19 +35,15 @@ struct nrp_replay_stream {
 	size_t spares;
 };
 
-static uint64_t fault_columns(bool frames)
+static uint64_t fault_columns(void)
 {
-	uint64_t columns = nrp_attempt_columns() | NRP_BIT(hint_fault, src_nid) |
-			   NRP_BIT(hint_fault, this_nid) | NRP_BIT(hint_fault, last_cpupid) |
-			   NRP_BIT(hint_fault, filter_delay) | NRP_BIT(hint_fault, dst_cpu) |
-			   NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
-			   NRP_BIT(hint_fault, numa_group) | NRP_BIT(hint_fault, group_id) |
-			   NRP_BIT(hint_fault, group_cpu_src) | NRP_BIT(hint_fault, group_cpu_dst) |
-			   NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
-
-	return frames ? columns | NRP_BIT(hint_fault, page) | NRP_BIT(hint_fault, mapcount) |
-				NRP_BIT(hint_fault, vm_start) | NRP_BIT(hint_fault, refcount)
-		      : columns;
+	return nrp_attempt_columns() | NRP_BIT(hint_fault, src_nid) |
+	       NRP_BIT(hint_fault, this_nid) | NRP_BIT(hint_fault, last_cpupid) |
+	       NRP_BIT(hint_fault, filter_delay) | NRP_BIT(hint_fault, dst_cpu) |
+	       NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
+	       NRP_BIT(hint_fault, numa_group) | NRP_BIT(hint_fault, group_id) |
+	       NRP_BIT(hint_fault, group_cpu_src) | NRP_BIT(hint_fault, group_cpu_dst) |
+	       NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
 }
 
 /* The next row of one kind. */
@@ -65,7 +61,7 @@ static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 }
 
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, bool frames, struct nrp_error *err)
+			   int64_t capture_id, uint64_t columns, struct nrp_error *err)
 {
 	static const enum nrp_record_kind kinds[NRP_STREAM_FAULT + 1] = {
 		NRP_TASK_LIFE, NRP_TASK_MOVE, NRP_SCAN_PASS, NRP_SCAN_RANGE, NRP_HINT_FAULT
@@ -77,9 +73,9 @@ int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *sto
 		return nrp_fail_nomem(err);
 	s->taken = -1;
 	for (int k = 0; r == 0 && k <= NRP_STREAM_FAULT; k++) {
-		r = nrp_cursor_open(&s->source[k].cursor, store, capture_id, kinds[k],
-				    k == NRP_STREAM_FAULT ? fault_columns(frames) : ~UINT64_C(0),
-				    err);
+		r = nrp_cursor_open(
+			&s->source[k].cursor, store, capture_id, kinds[k],
+			k == NRP_STREAM_FAULT ? fault_columns() | columns : ~UINT64_C(0), err);
 		if (r == 0)
 			r = advance(s, k, err);
 	}

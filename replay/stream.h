@@ -17,9 +17,9 @@ enum nrp_replay_stream_kind {
 	NRP_STREAM_FAULT
 };
 
-/* @frames: read the page frames and map counts of faults, too. */
+/* @columns: of hint_fault, beside those that worlds need. */
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, bool frames, struct nrp_error *err);
+			   int64_t capture_id, uint64_t columns, struct nrp_error *err);
 /*
  * 1: *ret_row is the next record, of *ret_kind, valid until the next call; 0: end; < 0: error.
  * Faults come by decision time; those with an attempt in the order of nrp_attempts_load() (ties:

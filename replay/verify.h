@@ -10,6 +10,7 @@
 #include "replay/policies/migrate_filter.h"
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
+#include "replay/scan_lane.h"
 #include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 12
@@ -79,6 +80,8 @@ struct nrp_verify {
 	uint64_t without_last_cpupid;   /* neither from task_fault nor from page flags */
 	struct nrp_end_counts outcomes; /* of the recorded attempts */
 	struct nrp_task_moves moves;
+	struct nrp_scan_verify scan;
+	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };

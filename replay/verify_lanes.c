@@ -3,6 +3,7 @@
  */
 #include "replay/verify_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +111,63 @@ static void outcomes_note(struct nrp_verify *v)
 		nrp_verify_note(v, "attempt_ends", "attempts by their end: %s", text);
 }
 
+/* ---- scan.vma ----------------------------------------------------------------------- */
+
+/*
+ * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
+ * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
+ */
+static void scan_check(struct nrp_verify *v)
+{
+	struct nrp_verify_check *k = &v->check[v->nr_checks++];
+	const struct nrp_scan_verify *s = &v->scan;
+	const struct nrp_scan_check *best = &s->check[s->chosen];
+
+	*k = (struct nrp_verify_check){ .family = "scan.vma",
+					.advisory = true,
+					.chosen = (int)best->variant,
+					.nr_variants = NRP_NR_SCAN_VMA_VARIANTS };
+	for (int i = 0; i < NRP_NR_SCAN_VMA_VARIANTS; i++) {
+		const struct nrp_scan_check *c = &s->check[i];
+
+		k->variant[i] = (struct nrp_verify_variant){
+			.variant = nrp_scan_vma_variant_name((enum nrp_scan_vma_variant)i),
+			.decisions = s->passes,
+			.agree = c->agree,
+			.disagree = c->disagree,
+		};
+		k->indistinguishable[i] =
+			i != k->chosen && !best->rule_off && !s->told_apart[i][k->chosen];
+	}
+	if (best->rule_off)
+		nrp_verify_note(v, "scan_rule_off",
+				"scan.vma: %s with rule %s off explains %llu of %llu passes, with "
+				"all rules on %llu",
+				nrp_scan_vma_variant_name(best->variant),
+				nrp_scan_vma_rule_name((unsigned int)__builtin_ctz(best->rule_off)),
+				(unsigned long long)best->agree, (unsigned long long)s->passes,
+				(unsigned long long)s->check[best->variant].agree);
+}
+
+static int check_scans(struct nrp_verify *v, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_error why = NRP_ERROR_INIT;
+	int r = nrp_scan_lane_verify(&v->scan, store, capture, &why);
+
+	if (r == -ENODATA)
+		return 0;
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	v->has_scan = v->scan.passes > 0;
+	if (v->has_scan)
+		scan_check(v);
+	return 0;
+}
+
 int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		     const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -129,5 +187,5 @@ int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		reset_check(&v->check[v->nr_checks++], &v->moves, &capture->facts);
 	outcomes_note(v);
 	sticky_note(v);
-	return 0;
+	return check_scans(v, store, capture, err);
 }

@@ -780,7 +780,32 @@ int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t p
 					(uint32_t)number, page);
 	if (!p || !p->seen)
 		return NRP_NOWHERE;
-	nid = p->split ? places_at(w, p->split)[world].nid : p->nid;
+	nid = p->split && world < w->nr_worlds ? places_at(w, p->split)[world].nid : p->nid;
 	*ret_tainted = nid != p->nid;
 	return nid;
+}
+
+int64_t nrp_worlds_space(struct nrp_worlds *w, uint64_t mm)
+{
+	return nrp_address_space_of(w->spaces, mm);
+}
+
+bool nrp_worlds_knows(struct nrp_worlds *w, uint64_t mm, uint64_t page)
+{
+	bool tainted;
+
+	return nrp_worlds_location(w, 0, mm, page, &tainted) != NRP_NOWHERE;
+}
+
+double nrp_worlds_away(struct nrp_worlds *w, uint64_t mm, int nid, uint64_t time)
+{
+	int64_t number = nrp_address_space_of(w->spaces, mm);
+	double seconds = 0;
+
+	for (int n = 0; number >= 0 && n < w->nr_nodes; n++)
+		if (n != nid)
+			seconds += nrp_presence_at(
+				&nrp_address_space(w->spaces, (uint32_t)number)->presence[n],
+				nrp_worlds_seconds(w, time));
+	return seconds;
 }

@@ -127,6 +127,13 @@ const struct nrp_locality *nrp_worlds_locality(const struct nrp_worlds *worlds);
 int nrp_worlds_location(struct nrp_worlds *worlds, int world, uint64_t mm, uint64_t page,
 			bool *ret_tainted);
 
+/* Number of an address space, < 0: out of memory. */
+int64_t nrp_worlds_space(struct nrp_worlds *worlds, uint64_t mm);
+/* Has a fault shown this page so far? */
+bool nrp_worlds_knows(struct nrp_worlds *worlds, uint64_t mm, uint64_t page);
+/* Seconds until @time for which the address space had threads on other nodes than @nid. */
+double nrp_worlds_away(struct nrp_worlds *worlds, uint64_t mm, int nid, uint64_t time);
+
 /* When a fault is decided: the attempt's first event, else the fault itself. */
 static inline uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *f)
 {

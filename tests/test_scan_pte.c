@@ -348,9 +348,9 @@ static void unknown_locality_matters_to_single_threads_only(void **state)
 	struct nrp_scan_pte p = cow_page(1, 1);
 
 	(void)state;
-	p.local = NRP_UNKNOWN;
+	p.local = NRP_KNOWN_NOT;
 	check(&p, "AAAAAA");
-	p.single_threaded = NRP_UNKNOWN;
+	p.single_threaded = NRP_KNOWN_NOT;
 	check(&p, "??????");
 	assert_int_equal(test_of(NRP_SCAN_PTE_F3, &p), NRP_PTE_LOCAL);
 	p.local = NRP_KNOWN_NO;
@@ -363,8 +363,8 @@ static void unknown_size_is_open_only_where_it_matters(void **state)
 
 	(void)state;
 	/* Shared as a base page; as part of a large folio nothing is known about the folio. */
-	p.large = NRP_UNKNOWN;
-	p.pinned = p.many_mms = NRP_UNKNOWN;
+	p.large = NRP_KNOWN_NOT;
+	p.pinned = p.many_mms = NRP_KNOWN_NOT;
 	check(&p, "A--???");
 }
 

@@ -49,10 +49,10 @@ struct nrp_scan_pte nrp_scan_pte_unknown(void)
 {
 	struct nrp_scan_pte p = nrp_scan_pte_base();
 
-	p.armed = p.no_page = p.device = p.ksm = NRP_UNKNOWN;
-	p.cow = p.vm_shared = p.file = p.dirty = p.large = NRP_UNKNOWN;
-	p.pinned = p.many_mms = p.single_threaded = p.local = NRP_UNKNOWN;
-	p.top_tier_only = NRP_UNKNOWN;
+	p.armed = p.no_page = p.device = p.ksm = NRP_KNOWN_NOT;
+	p.cow = p.vm_shared = p.file = p.dirty = p.large = NRP_KNOWN_NOT;
+	p.pinned = p.many_mms = p.single_threaded = p.local = NRP_KNOWN_NOT;
+	p.top_tier_only = NRP_KNOWN_NOT;
 	return p;
 }
 
@@ -70,11 +70,11 @@ static enum nrp_known known(bool fact)
 
 static enum nrp_known and (enum nrp_known a, enum nrp_known b) {
 	if (a == NRP_KNOWN_NO || b == NRP_KNOWN_NO) return NRP_KNOWN_NO;
-	return a == NRP_KNOWN_YES && b == NRP_KNOWN_YES ? NRP_KNOWN_YES : NRP_UNKNOWN;
+	return a == NRP_KNOWN_YES && b == NRP_KNOWN_YES ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
 }
 
 static enum nrp_known not(enum nrp_known a) {
-	return a == NRP_UNKNOWN ? a : known(a == NRP_KNOWN_NO);
+	return a == NRP_KNOWN_NOT ? a : known(a == NRP_KNOWN_NO);
 }
 
 static enum nrp_known or (enum nrp_known a, enum nrp_known b) { return not(and(not(a), not(b))); }
@@ -82,14 +82,14 @@ static enum nrp_known or (enum nrp_known a, enum nrp_known b) { return not(and(n
 /* Is a count greater than @limit? */
 static enum nrp_known above(int32_t count, int32_t limit)
 {
-	return count == NRP_COUNT_UNKNOWN ? NRP_UNKNOWN : known(count > limit);
+	return count == NRP_COUNT_UNKNOWN ? NRP_KNOWN_NOT : known(count > limit);
 }
 
 /* The answer where @large is known, or where both answers agree. */
 static enum nrp_known choose(enum nrp_known large, enum nrp_known if_large, enum nrp_known if_base)
 {
-	if (large == NRP_UNKNOWN)
-		return if_large == if_base ? if_large : NRP_UNKNOWN;
+	if (large == NRP_KNOWN_NOT)
+		return if_large == if_base ? if_large : NRP_KNOWN_NOT;
 	return large == NRP_KNOWN_YES ? if_large : if_base;
 }
 
@@ -97,7 +97,7 @@ static enum nrp_known choose(enum nrp_known large, enum nrp_known if_large, enum
 
 static enum nrp_known likely_shared_large(const struct nrp_scan_pte *p)
 {
-	enum nrp_known twice = above(p->folio_mapcount, 0), more = NRP_UNKNOWN;
+	enum nrp_known twice = above(p->folio_mapcount, 0), more = NRP_KNOWN_NOT;
 
 	if (p->folio_mapcount != NRP_COUNT_UNKNOWN && p->folio_pages != NRP_COUNT_UNKNOWN)
 		more = known(p->folio_mapcount >= p->folio_pages);
@@ -123,7 +123,7 @@ static enum nrp_known maybe_shared(const struct nrp_scan_pte *p)
 
 static enum nrp_known not_once(int32_t count, int32_t once)
 {
-	return count == NRP_COUNT_UNKNOWN ? NRP_UNKNOWN : known(count != once);
+	return count == NRP_COUNT_UNKNOWN ? NRP_KNOWN_NOT : known(count != once);
 }
 
 enum nrp_known nrp_scan_pte_shared_cow(enum nrp_scan_pte_variant variant,
@@ -154,7 +154,7 @@ static void refuse(struct nrp_scan_pte_result *r, enum nrp_known refused,
 		return;
 	if (refused == NRP_KNOWN_YES || r->arms == NRP_KNOWN_YES)
 		r->test = test;
-	r->arms = refused == NRP_KNOWN_YES ? NRP_KNOWN_NO : NRP_UNKNOWN;
+	r->arms = refused == NRP_KNOWN_YES ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
 }
 
 struct nrp_scan_pte_result nrp_scan_pte_decide(const struct nrp_scan_pte_policy *policy,

@@ -21,7 +21,7 @@ enum nrp_scan_pte_variant {
 };
 
 /* A fact, or the answer. */
-enum nrp_known { NRP_KNOWN_NO, NRP_KNOWN_YES, NRP_UNKNOWN };
+enum nrp_known { NRP_KNOWN_NO, NRP_KNOWN_YES, NRP_KNOWN_NOT }; /* no, yes, not known */
 
 #define NRP_COUNT_UNKNOWN INT32_MIN
 

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/mm_kin.h"
+#include "replay/replay_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool nrp_replay_same_limiter(const struct nrp_ratelimit_params *a,
+			     const struct nrp_ratelimit_params *b)
+{
+	if (a->variant != b->variant)
+		return false;
+	return a->variant == NRP_RATELIMIT_NONE ||
+	       (a->quota == b->quota && a->interval == b->interval);
+}
+
+bool nrp_replay_same_as_host(const struct nrp_verify_check *check, int variant)
+{
+	return variant == check->chosen || check->indistinguishable[variant];
+}
+
+/* What verify found; NRP_HOST_VARIANT: it found nothing. */
+static int8_t host_variant(const struct nrp_verify_check *check)
+{
+	const struct nrp_verify_variant *v = &check->variant[check->chosen];
+
+	return v->agree && !v->disagree ? (int8_t)check->chosen : NRP_HOST_VARIANT;
+}
+
+/* The variant that explains every pass with all rules on. */
+static int8_t host_scanner(const struct nrp_replay *r)
+{
+	const struct nrp_scan_check *c = &r->scan.check[r->scan.chosen];
+
+	return r->has_scan && !c->rule_off && !c->disagree ? (int8_t)c->variant : NRP_HOST_VARIANT;
+}
+
+/* Names the host's variants where verify found them. */
+static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
+{
+	int8_t *v = lane->variant;
+
+	memcpy(v, lane->spec.variant, sizeof(lane->variant));
+	lane->off = lane->spec.off;
+	if (v[NRP_FAMILY_MIGRATE_FILTER] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_MIGRATE_FILTER] = (int8_t)r->filter.chosen;
+	if (v[NRP_FAMILY_MIGRATE_RATELIMIT] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_MIGRATE_RATELIMIT] = r->has_ratelimit_check
+							  ? (int8_t)r->ratelimit.chosen
+							  : (int8_t)NRP_RATELIMIT_NONE;
+	if (v[NRP_FAMILY_MIGRATE_OUTCOME] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_MIGRATE_OUTCOME] = host_variant(&r->outcome);
+	if (v[NRP_FAMILY_SCAN_RESET] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_SCAN_RESET] = host_variant(&r->reset);
+	if (v[NRP_FAMILY_SCAN_VMA] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
+	lane->pte = -1;
+}
+
+/* Huge pages apart, all generations let the same attempts through. */
+static bool same_outcome(int8_t a, int8_t b)
+{
+	return a == b || (a != NRP_OUTCOME_612 && b != NRP_OUTCOME_612);
+}
+
+static bool asks_for(const struct nrp_replay *r, int family)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nrp_lane_spec *spec = &r->lane[i].spec;
+
+		if (spec->variant[family] != NRP_HOST_VARIANT)
+			return true;
+		for (size_t k = 0; k < spec->nr_set; k++)
+			if (spec->set[k].family == family)
+				return true;
+	}
+	return false;
+}
+
+/* ---- the scanner -------------------------------------------------------------------- */
+
+/* Rules of scan.vma that a lane switches off. */
+static uint32_t rules_off(const struct nrp_lane_spec *spec)
+{
+	static const struct {
+		const char *name;
+		uint32_t rule;
+	} rules[] = { { "delay", NRP_SCAN_RULE_DELAY },
+		      { "pid", NRP_SCAN_RULE_PID },
+		      { "partial", NRP_SCAN_RULE_PARTIAL },
+		      { "forced", NRP_SCAN_RULE_FORCED },
+		      { "stale", NRP_SCAN_RULE_STALE },
+		      { "seq_completed", NRP_SCAN_RULE_SEQ_COMPLETED } };
+	uint32_t off = 0;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!nrp_lane_get(spec, NRP_FAMILY_SCAN_VMA, rules[i].name, 1))
+			off |= rules[i].rule;
+	return off;
+}
+
+static bool different_rules(const struct nrp_replay *r, int family)
+{
+	return family == NRP_FAMILY_SCAN_VMA &&
+	       rules_off(&r->lane[0].spec) != rules_off(&r->lane[1].spec);
+}
+
+/* Variants of scan.pte that kernels with the host's functions were released with. */
+static uint32_t pte_by_functions(const struct nrp_host_facts *f)
+{
+	if (f->has_ratelimit_event)
+		return 1u << NRP_SCAN_PTE_F1;
+	if (f->has_thp_function)
+		return 1u << NRP_SCAN_PTE_F1 | 1u << NRP_SCAN_PTE_F2;
+	if (!f->has_prepare_step)
+		return 1u << NRP_SCAN_PTE_F2;
+	return 1u << NRP_SCAN_PTE_F3 | 1u << NRP_SCAN_PTE_F4 | 1u << NRP_SCAN_PTE_F5;
+}
+
+/* Is the lane's variant of a scan family the host's, known or taken to be? */
+static bool same_scanner(const struct nrp_replay *r, int i, int family)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+	const struct nrp_scan_check *host = &r->scan.check[r->scan.chosen];
+	int8_t v = lane->spec.variant[family];
+	uint32_t off = family == NRP_FAMILY_SCAN_VMA ? rules_off(&lane->spec) : 0;
+
+	if (v == NRP_HOST_VARIANT && !off)
+		return true;
+	if (family == NRP_FAMILY_SCAN_VMA)
+		return r->has_scan && lane->variant[family] >= 0 &&
+		       ((!off && r->scan.consistent >> lane->variant[family] & 1) ||
+			(off && off == host->rule_off &&
+			 lane->variant[family] == (int8_t)host->variant && !host->disagree));
+	if (family == NRP_FAMILY_SCAN_SHMEM)
+		return v == 0; /* nearly all kernels */
+	return r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1;
+}
+
+static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_scan_pte_counts counts;
+	uint32_t possible;
+	int ret = nrp_scan_pte_lane_count(&counts, store, capture, NRP_SCAN_PTE_HOST_UNKNOWN, err);
+
+	if (ret < 0)
+		return ret;
+	possible = nrp_scan_pte_possible_hosts(&counts);
+	if (__builtin_popcount(possible) == 1)
+		r->pte_host = __builtin_ctz(possible);
+	r->pte_hosts = possible & pte_by_functions(&capture->facts);
+	for (int i = 0; i < 2; i++) {
+		struct nrp_replay_lane *lane = &r->lane[i];
+
+		if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_PTE))
+			continue;
+		lane->pte = lane->spec.variant[NRP_FAMILY_SCAN_PTE];
+		/* Only F0 is known to be wider than all others. */
+		lane->opens |= r->pte_host != NRP_SCAN_PTE_F0;
+	}
+	return 0;
+}
+
+static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
+			 const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_replay_lane *lane = &r->lane[i];
+	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
+	struct nrp_scan_lane_config config = { .scan_delay_ms = UINT64_MAX,
+					       .rules_off = rules_off(&lane->spec) };
+	int ret;
+
+	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_VMA))
+		return 0;
+	if (!r->has_scan || v < 0) {
+		r->unknown[NRP_FAMILY_SCAN_VMA] = true;
+		return 0;
+	}
+	config.variant = (enum nrp_scan_vma_variant)v;
+	ret = nrp_scan_lane_run(&lane->scan, store, capture, &config, err);
+	lane->has_scan = ret == 0;
+	return ret;
+}
+
+static int prepare_scanner(struct nrp_replay *r, struct nrp_store *store,
+			   const struct nrp_capture *capture, struct nrp_error *err)
+{
+	int ret = 0;
+
+	if (asks_for(r, NRP_FAMILY_SCAN_PTE))
+		ret = prepare_pte(r, store, capture, err);
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		ret = run_scan_lane(r, i, store, capture, err);
+		r->lane[i].opens |= !same_scanner(r, i, NRP_FAMILY_SCAN_SHMEM);
+	}
+	r->assumed[NRP_FAMILY_SCAN_SHMEM] = asks_for(r, NRP_FAMILY_SCAN_SHMEM);
+	r->assumed[NRP_FAMILY_SCAN_PTE] = asks_for(r, NRP_FAMILY_SCAN_PTE) && r->pte_host < 0;
+	return ret;
+}
+
+/* ---- old against new ---------------------------------------------------------------- */
+
+void nrp_replay_compare_families(struct nrp_replay *r)
+{
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		r->differs[f] = r->lane[0].variant[f] != r->lane[1].variant[f];
+	/* Variants that this capture cannot tell apart from the host's are the host's. */
+	if (nrp_replay_same_as_host(&r->filter, r->lane[0].variant[NRP_FAMILY_MIGRATE_FILTER]) &&
+	    nrp_replay_same_as_host(&r->filter, r->lane[1].variant[NRP_FAMILY_MIGRATE_FILTER]))
+		r->differs[NRP_FAMILY_MIGRATE_FILTER] = false;
+	for (int i = 0; i < 2; i++) {
+		int8_t v = r->lane[i].variant[NRP_FAMILY_MIGRATE_FILTER];
+
+		r->alike[i] = v != r->filter.chosen && r->filter.indistinguishable[v];
+	}
+	r->off_differs = r->lane[0].off != r->lane[1].off;
+	r->differs[NRP_FAMILY_MIGRATE_RATELIMIT] =
+		!nrp_replay_same_limiter(&r->lane[0].e0.params, &r->lane[1].e0.params);
+	if (same_outcome(r->lane[0].variant[NRP_FAMILY_MIGRATE_OUTCOME],
+			 r->lane[1].variant[NRP_FAMILY_MIGRATE_OUTCOME]))
+		r->differs[NRP_FAMILY_MIGRATE_OUTCOME] = false;
+	r->differs[NRP_FAMILY_TIERING_PROMOTE] |= r->tiering_differs;
+	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++) {
+		r->differs[f] |= different_rules(r, f);
+		if (same_scanner(r, 0, f) && same_scanner(r, 1, f))
+			r->differs[f] = false;
+	}
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		r->differs[f] &= !r->moot[f];
+}
+
+void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify)
+{
+	for (size_t i = 0; i < verify->nr_checks; i++) {
+		if (!strcmp(verify->check[i].family, "migrate.filter"))
+			r->filter = verify->check[i];
+		if (!strcmp(verify->check[i].family, "migrate.outcome"))
+			r->outcome = verify->check[i];
+		if (!strcmp(verify->check[i].family, "scan.reset"))
+			r->reset = verify->check[i];
+		if (!strcmp(verify->check[i].family, "migrate.ratelimit")) {
+			r->ratelimit = verify->check[i];
+			r->has_ratelimit_check = true;
+		}
+	}
+	r->moves = verify->moves;
+	r->scan = verify->scan;
+	r->has_scan = verify->has_scan;
+	r->pte_host = -1;
+	for (int i = 0; i < 2; i++)
+		resolve_variants(r, &r->lane[i]);
+}
+
+/* ---- families that this capture may not exercise ------------------------------------ */
+
+/* Attempts on huge pages in processes with kin: others may map the page, too. */
+static int count_shared_huge(struct nrp_replay *r, struct nrp_store *store,
+			     const struct nrp_capture *capture, struct nrp_error *err)
+{
+	uint32_t huge = capture->facts.huge_pages > 0 ? (uint32_t)capture->facts.huge_pages : 512;
+	struct nrp_mm_kin *kin = NULL;
+	uint64_t last = 0;
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < r->attempts.count; i++) {
+		const struct nrp_attempt *a = &r->attempts.at[i];
+
+		if (a->pages < huge)
+			continue;
+		if (!kin)
+			ret = nrp_mm_kin_load(&kin, store, capture, err);
+		if (ret == 0 && (a->mm == last || nrp_mm_kin_has_any(kin, a->mm))) {
+			r->shared_huge_pages += a->pages;
+			last = a->mm;
+		}
+	}
+	nrp_mm_kin_free(kin);
+	return ret;
+}
+
+static struct nrp_tiering_lane_params tiering_params(const struct nrp_lane_spec *spec,
+						     const struct nrp_capture *capture,
+						     struct nrp_tiering_lane_params host)
+{
+	int family = NRP_FAMILY_TIERING_PROMOTE;
+	uint64_t page = nrp_capture_page_size(capture);
+	uint64_t mbps = nrp_lane_get(spec, family, "rate_limit_mbps", UINT64_MAX);
+
+	host.policy.hot_threshold_ms = (uint32_t)nrp_lane_get(spec, family, "hot_threshold_ms",
+							      host.policy.hot_threshold_ms);
+	if (mbps != UINT64_MAX)
+		host.policy.limit = nrp_tiering_limit(mbps, page);
+	return host;
+}
+
+static bool same_tiering(const struct nrp_tiering_lane_params *a,
+			 const struct nrp_tiering_lane_params *b)
+{
+	return a->policy.variant == b->policy.variant &&
+	       a->policy.hot_threshold_ms == b->policy.hot_threshold_ms &&
+	       a->policy.limit == b->policy.limit;
+}
+
+static int run_tiering(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_tiering_lane_params params[2];
+	int ret = 0;
+
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		int8_t v = r->lane[i].variant[NRP_FAMILY_TIERING_PROMOTE];
+		enum nrp_tiering_variant variant =
+			v == NRP_HOST_VARIANT ? NRP_TIERING_61 : (enum nrp_tiering_variant)v;
+
+		ret = nrp_tiering_host_params(&params[i], variant, store, capture, err);
+		if (ret == 0)
+			params[i] = tiering_params(&r->lane[i].spec, capture, params[i]);
+	}
+	if (ret == 0)
+		ret = nrp_tiering_run(&r->tiering, store, capture, params, 2, err);
+	r->tiering_differs = ret == 0 && !same_tiering(&params[0], &params[1]);
+	return ret;
+}
+
+/* Which families decide nothing here, whatever their variant? */
+int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	bool reset = true;
+	int ret = count_shared_huge(r, store, capture, err);
+
+	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
+		reset &= !r->moves.reset[v].refused;
+	r->moot[NRP_FAMILY_SCAN_RESET] = reset && !r->moves.events_missing;
+	r->moot[NRP_FAMILY_TASK_CLAIM] =
+		!r->moves.claim.suppressed_upper && !r->moves.events_missing;
+	r->moot[NRP_FAMILY_MIGRATE_OUTCOME] = !r->shared_huge_pages;
+	r->moot[NRP_FAMILY_TIERING_PROMOTE] = true;
+	if (ret == 0 && asks_for(r, NRP_FAMILY_TIERING_PROMOTE)) {
+		ret = run_tiering(r, store, capture, err);
+		r->moot[NRP_FAMILY_TIERING_PROMOTE] = r->tiering.identical;
+	}
+	return ret < 0 ? ret : prepare_scanner(r, store, capture, err);
+}
+
+bool nrp_replay_as_host(const struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+	static const enum nrp_family_id families[] = { NRP_FAMILY_SCAN_RESET, NRP_FAMILY_TASK_CLAIM,
+						       NRP_FAMILY_TIERING_PROMOTE,
+						       NRP_FAMILY_MIGRATE_OUTCOME };
+
+	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++) {
+		enum nrp_family_id f = families[k];
+		int8_t v = lane->variant[f];
+		int8_t host = f == NRP_FAMILY_SCAN_RESET        ? host_variant(&r->reset)
+			      : f == NRP_FAMILY_MIGRATE_OUTCOME ? host_variant(&r->outcome)
+								: NRP_HOST_VARIANT;
+
+		if (r->moot[f] || lane->spec.variant[f] == NRP_HOST_VARIANT || v == host)
+			continue;
+		if (f == NRP_FAMILY_MIGRATE_OUTCOME && same_outcome(v, host))
+			continue;
+		return false;
+	}
+	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++)
+		if (!same_scanner(r, i, f))
+			return false;
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of a replay share. */
+#ifndef NRP_REPLAY_INTERNAL_H
+#define NRP_REPLAY_INTERNAL_H
+
+#include "replay/replay.h"
+
+/* ---- families.c: which policies the lanes have, and where that matters ---------------- */
+
+/* Takes over what verify found, and names the lanes' variants. */
+void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify);
+/* Which families decide nothing on this capture, and what scan lanes the others need. */
+int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err);
+/* Families in which the lanes are not known to be the same. */
+void nrp_replay_compare_families(struct nrp_replay *r);
+/* Does the lane do what the host did, limiter and filter apart? */
+bool nrp_replay_as_host(const struct nrp_replay *r, int lane);
+/* The same for one family that verify checked: the host's variant, or not to be told from it. */
+bool nrp_replay_same_as_host(const struct nrp_verify_check *check, int variant);
+bool nrp_replay_same_limiter(const struct nrp_ratelimit_params *a,
+			     const struct nrp_ratelimit_params *b);
+
+/* ---- replay_worlds.c: the records through the worlds ---------------------------------- */
+
+int nrp_replay_load_waits(struct nrp_replay *r, struct nrp_store *store,
+			  const struct nrp_capture *capture, struct nrp_error *err);
+/* @shared: some pages have several mappings. */
+int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
+			  const struct nrp_capture *capture, bool shared, struct nrp_error *err);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/replay_internal.h"
+#include "replay/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- what the capture counts -------------------------------------------------------- */
+
+int nrp_replay_load_waits(struct nrp_replay *r, struct nrp_store *store,
+			  const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_replay_observed *o = &r->observed;
+	const struct nrp_wait_totals *t = &r->waits.totals;
+	int ret = nrp_waits_load(&r->waits, store, capture, err);
+
+	if (ret < 0)
+		return ret;
+	o->migration_waits = t->all.waits;
+	o->migration_wait_ns = t->all.ns;
+	o->other_waits = t->by_cause[NRP_WAIT_OTHER_MIGRATION];
+	o->unattributed_waits = t->by_cause[NRP_WAIT_UNATTRIBUTED];
+	return nrp_store_capture_has_probe(store, capture->id, "migration_wait",
+					   &o->has_migration_waits, err);
+}
+
+/* What others waited for this fault's migration. With lost events no cause is certain. */
+static struct nrp_fault_waits waits_of(const struct nrp_replay *r, const struct nrp_hint_fault *f)
+{
+	struct nrp_fault_waits w = nrp_waits_of_fault(&r->waits, f->time, f->tid);
+
+	if (r->lossy) {
+		w.possible.waits += w.certain.waits;
+		w.possible.ns += w.certain.ns;
+		w.certain = (struct nrp_wait_count){ 0 };
+	}
+	return w;
+}
+
+static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fault *f)
+{
+	uint64_t pages = nrp_fault_pages(f);
+	bool moved = nrp_fault_moved(f);
+
+	o->hint_faults++;
+	o->hint_fault_pages += pages;
+	o->remote_faults += !NRP_NULL(f, hint_fault, src_nid) &&
+			    !NRP_NULL(f, hint_fault, this_nid) && f->src_nid != f->this_nid;
+	o->unplaced_faults += NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid);
+	o->moves += moved;
+	o->moved_pages += moved ? pages : 0;
+	o->open_pages +=
+		f->attempt != NRP_ATTEMPT_NONE && NRP_NULL(f, hint_fault, moved) ? pages : 0;
+}
+
+/* ---- worlds ------------------------------------------------------------------------- */
+
+static bool never(void *context, uint64_t time, int nid, uint64_t pages)
+{
+	(void)context;
+	(void)time;
+	(void)nid;
+	(void)pages;
+	return false;
+}
+
+/*
+ * Central: the lane as it is. High: every page that was ever attempted moves, as without a limiter:
+ * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again,
+ * so the fewest attempts come where all succeed and passes are rare. Low: nothing unknown succeeds,
+ * and passes become rare after the first decision that differs; where the limiter's first window is
+ * not known, one such world per start: a fresh window, and spent ones that end after a fifth, two
+ * fifths .. of one.
+ */
+static void configure(struct nrp_replay *r, int i, const struct nrp_capture *capture,
+		      struct nrp_world_config *c, struct nrp_ratelimit_start *starts)
+{
+	struct nrp_replay_lane *lane = &r->lane[i];
+	bool start_known = lane->e0.fitted || lane->e0.params.variant == NRP_RATELIMIT_NONE;
+	int nr_low = start_known ? 1 : NRP_LOW_WORLDS;
+	struct nrp_world_config base = {
+		.lane = i,
+		.filter = (enum nrp_filter_variant)lane->variant[NRP_FAMILY_MIGRATE_FILTER],
+		.limiter = lane->e0.params,
+		.start = lane->e0.start,
+		.nr_starts = r->attempts.nr_nodes,
+		.nr_nodes = capture->facts.nr_nodes > r->attempts.nr_nodes ? capture->facts.nr_nodes
+									   : r->attempts.nr_nodes,
+		.grid_origin = r->attempts.count ? r->attempts.at[0].jiffies : 0,
+		.unknown = NRP_UNKNOWN_EXPECTED,
+		.admit = lane->off ? never : NULL,
+	};
+
+	/* Without balancing nothing is left open. */
+	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
+	for (int k = 0; k < lane->nr_worlds; k++)
+		c[k] = base;
+	for (int k = 0; k < nr_low && !lane->off; k++) {
+		struct nrp_world_config *low = &c[NRP_WORLD_LOW + k];
+		struct nrp_ratelimit_start *start = starts + k * r->attempts.nr_nodes;
+		int64_t interval = (int64_t)lane->e0.params.interval;
+
+		low->unknown = NRP_UNKNOWN_FAILS;
+		low->thin_after_divergence = true;
+		if (k == 0)
+			continue;
+		for (int n = 0; n < r->attempts.nr_nodes; n++)
+			start[n] = (struct nrp_ratelimit_start){
+				.first_end = (interval - 1) * k / (NRP_LOW_WORLDS - 1),
+				.exhausted = true,
+			};
+		low->start = start;
+	}
+	if (lane->off)
+		return;
+	c[NRP_WORLD_SPARSE].unknown = NRP_UNKNOWN_SUCCEEDS;
+	c[NRP_WORLD_SPARSE].thin_after_divergence = true;
+	c[NRP_WORLD_HIGH].unknown = NRP_UNKNOWN_SUCCEEDS;
+	c[NRP_WORLD_HIGH].limiter.variant = NRP_RATELIMIT_NONE;
+}
+
+/* The lane that ran on the host, for what its refusals hide; NULL: none did. */
+static const struct nrp_ratelimit_lane *host_lane(const struct nrp_replay *r)
+{
+	for (int i = 0; i < 2; i++)
+		if (r->lane[i].observed && r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE)
+			return &r->lane[i].e0;
+	return NULL;
+}
+
+/* What the records go through. */
+struct feed {
+	struct nrp_replay *r;
+	struct nrp_worlds *worlds;
+	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
+	const struct nrp_ratelimit_lane *host;
+	size_t attempt;
+};
+
+static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
+{
+	struct nrp_fault_context context = { 0 };
+	struct nrp_replay *r = d->r;
+	struct nrp_attempt a;
+	bool has_jiffies;
+
+	count_fault(&r->observed, f);
+	if (f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&a, f, &has_jiffies)) {
+		context.refused = a.evidence == NRP_LIMITER_DENIED ||
+				  (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
+				   !d->host->decision[d->attempt].admitted);
+		context.waits = waits_of(r, f);
+		r->observed.attempts++;
+		r->observed.attempt_pages += a.pages;
+		r->observed.refused += context.refused;
+		d->attempt++;
+	}
+	for (int i = 0; i < 2; i++)
+		if (d->effects[i] &&
+		    nrp_scan_effects_fault(d->effects[i], f, &context.armed[i]) < 0)
+			return -ENOMEM;
+	return nrp_worlds_fault(d->worlds, f, &context);
+}
+
+/* What the lanes' scanners need to know of a record that is no fault. */
+static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const void *row)
+{
+	int ret = 0;
+
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		if (!d->effects[i])
+			continue;
+		if (kind == NRP_STREAM_LIFE)
+			ret = nrp_scan_effects_life(d->effects[i], row);
+		else if (kind == NRP_STREAM_PASS)
+			ret = nrp_scan_effects_pass(d->effects[i], d->worlds, row);
+		else if (kind == NRP_STREAM_RANGE)
+			ret = nrp_scan_effects_range(d->effects[i], d->worlds, row);
+	}
+	return ret;
+}
+
+static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
+{
+	enum nrp_replay_stream_kind kind;
+	const void *row;
+	int ret;
+
+	while ((ret = nrp_replay_stream_next(stream, &kind, &row, err)) > 0) {
+		switch (kind) {
+		case NRP_STREAM_LIFE:
+			ret = nrp_worlds_task_life(d->worlds, row);
+			break;
+		case NRP_STREAM_MOVE:
+			ret = nrp_worlds_task_move(d->worlds, row);
+			break;
+		case NRP_STREAM_PASS:
+			ret = nrp_worlds_scan_pass(d->worlds, row);
+			break;
+		case NRP_STREAM_RANGE:
+			ret = nrp_worlds_scan_range(d->worlds, row);
+			break;
+		case NRP_STREAM_FAULT:
+			ret = feed_fault(d, row);
+			break;
+		}
+		if (ret == 0 && kind != NRP_STREAM_FAULT && (d->effects[0] || d->effects[1]))
+			ret = feed_effects(d, kind, row);
+		if (ret < 0)
+			return nrp_fail_nomem(err);
+	}
+	return ret;
+}
+
+static int keep_rates(struct nrp_replay *r, const struct nrp_locality *book)
+{
+	struct nrp_touch_rate rate;
+	size_t position = 0, room = 0;
+
+	while (nrp_locality_rate(book, &position, &rate)) {
+		if (r->nr_rates == room) {
+			size_t more = room ? room * 2 : 64;
+			struct nrp_touch_rate *grown = reallocarray(r->rates, more, sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			r->rates = grown;
+			room = more;
+		}
+		r->rates[r->nr_rates++] = rate;
+	}
+	return 0;
+}
+
+/* What the worlds and the locality book say in the end. */
+static int collect(struct nrp_replay *r, const struct nrp_worlds *worlds, const int first[2])
+{
+	const struct nrp_locality *book = nrp_worlds_locality(worlds);
+	int ret = nrp_locality_remote(book, -1, &r->remote);
+
+	r->totals = *nrp_worlds_totals(worlds);
+	for (int i = 0; i < 2; i++) {
+		struct nrp_replay_lane *lane = &r->lane[i];
+
+		for (int k = 0; ret == 0 && k < lane->nr_worlds; k++) {
+			lane->world[k] = *nrp_worlds_result(worlds, first[i] + k);
+			ret = nrp_locality_remote(book, first[i] + k, &lane->remote[k]);
+			if (ret == 0)
+				ret = nrp_locality_avoided(book, first[i] + k, &lane->avoided[k]);
+		}
+	}
+	return ret < 0 ? ret : keep_rates(r, book);
+}
+
+static int make_effects(struct feed *d, const struct nrp_capture *capture, uint64_t *columns,
+			struct nrp_error *err)
+{
+	int ret = 0;
+
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		const struct nrp_replay_lane *lane = &d->r->lane[i];
+		int host = d->r->pte_host;
+
+		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+			continue;
+		ret = nrp_scan_effects_new(&d->effects[i], capture,
+					   lane->has_scan ? &lane->scan : NULL, host,
+					   lane->pte < 0 ? host : lane->pte, err);
+		*columns = ~UINT64_C(0);
+	}
+	return ret;
+}
+
+int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
+			  const struct nrp_capture *capture, bool shared, struct nrp_error *err)
+{
+	struct nrp_world_config configs[2 * NRP_MAX_LANE_WORLDS];
+	struct nrp_ratelimit_start *starts[2] = { NULL, NULL };
+	struct feed d = { .r = r, .host = host_lane(r) };
+	struct nrp_replay_stream *stream = NULL;
+	int first[2] = { -1, -1 }, n = 0, ret = 0;
+	uint64_t columns = shared ? NRP_BIT(hint_fault, page) | NRP_BIT(hint_fault, mapcount) |
+					    NRP_BIT(hint_fault, vm_start)
+				  : 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (r->lane[i].observed)
+			continue;
+		starts[i] =
+			calloc((size_t)r->attempts.nr_nodes * NRP_LOW_WORLDS + 1, sizeof(**starts));
+		if (!starts[i])
+			ret = nrp_fail_nomem(err);
+		else
+			configure(r, i, capture, configs + n, starts[i]);
+		first[i] = n;
+		n += r->lane[i].nr_worlds;
+	}
+	if (ret == 0)
+		ret = make_effects(&d, capture, &columns, err);
+	if (ret == 0)
+		ret = nrp_worlds_new(
+			&d.worlds, &capture->facts, (enum nrp_filter_variant)r->filter.chosen,
+			r->scans.period_max_ms, capture->first_time, shared, configs, n, err);
+	if (ret == 0)
+		ret = nrp_replay_stream_open(&stream, store, capture->id, columns, err);
+	if (ret == 0)
+		ret = feed(&d, stream, err);
+	if (ret == 0 && (nrp_worlds_finish(d.worlds, capture->last_time) < 0 ||
+			 collect(r, d.worlds, first) < 0))
+		ret = nrp_fail_nomem(err);
+	for (int i = 0; i < 2; i++) {
+		if (ret == 0 && d.effects[i])
+			nrp_scan_effects_result(d.effects[i], d.worlds, capture->last_time,
+						&r->lane[i].effects);
+		nrp_scan_effects_free(d.effects[i]);
+		free(starts[i]);
+	}
+	nrp_replay_stream_close(stream);
+	nrp_worlds_free(d.worlds);
+	return ret;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What another scanner makes of the recorded faults (spec scan.md 6, the censoring rule): a lane's
+ * scan.vma policy arms other ranges, its scan.pte filter other pages in them. A recorded fault is
+ * there in the lane if the lane armed its page since the page's last fault there. Pages that only
+ * the lane arms may fault: at most once per arming.
+ *
+ * Pages that no fault ever showed, in VMAs that the host's scanner starved, are a model: a single
+ * thread's scan that armed nothing passed over pages on its own node, so they lie there; they are
+ * touched as often as what is known of the address space.
+ */
+#ifndef NRP_SCAN_EFFECTS_H
+#define NRP_SCAN_EFFECTS_H
+
+#include "replay/scan_lane.h"
+#include "replay/scan_pte_lane.h"
+#include "replay/worlds.h"
+
+struct nrp_scan_effects;
+
+/*
+ * @lane: ranges that the lane arms; NULL: those of the record. @host_pte, @pte: scan.pte variants
+ * of host and lane, equal (or NRP_SCAN_PTE_HOST_UNKNOWN both) if they are the same. Both stay the
+ * caller's.
+ */
+int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
+			 const struct nrp_scan_lane *lane, int host_pte, int pte,
+			 struct nrp_error *err);
+struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *effects);
+
+/* Records in time order; 0 or -ENOMEM. @worlds follow the same records. */
+int nrp_scan_effects_life(struct nrp_scan_effects *effects, const struct nrp_task_life *life);
+int nrp_scan_effects_pass(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
+			  const struct nrp_scan_pass *pass);
+int nrp_scan_effects_range(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
+			   const struct nrp_scan_range *range);
+/* Is the fault there in the lane? */
+int nrp_scan_effects_fault(struct nrp_scan_effects *effects, const struct nrp_hint_fault *fault,
+			   enum nrp_armed *ret);
+
+struct nrp_scan_effects_result {
+	uint64_t ranges;         /* that the lane arms */
+	uint64_t certain_ranges; /* of these: whatever the unknown facts are */
+	uint64_t possible_ranges;
+	uint64_t same_pages;    /* entries armed on record in ranges that the lane arms, too */
+	uint64_t certain_pages; /* of these: certain */
+	uint64_t extra_pages;   /* pages in ranges that only the lane arms, each time: all of it */
+	/* Of pages that no fault showed: */
+	double unseen_pages;                  /* in ranges that only the lane arms, once each */
+	double armed;                         /* entries that the lane arms for these: model */
+	double faults;                        /* that these add; each moves its page: model */
+	double remote_before, remote_after;   /* page-seconds on another node than the threads */
+	double remote_upper;                  /* of remote_before: every page resident */
+	double touches_before, touches_after; /* remote accesses */
+	double touches_upper; /* of touches_before: every page resident, the rate at its upper bound
+			       */
+	double unplaced_pages; /* nothing says where they lie: no estimate */
+};
+
+/* At the end of the capture, after nrp_worlds_finish(). */
+void nrp_scan_effects_result(const struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
+			     uint64_t end_time, struct nrp_scan_effects_result *ret);
+
+#endif
