@@ -22,11 +22,10 @@ struct space {
 	uint32_t cpu_nid; /* of the pass that is running */
 };
 
-/* Pages of one extra range that no fault has shown. */
+/* Neighbouring pages that only the lane armed, and that no fault had shown then. */
 struct unseen {
-	uint64_t mm;
-	uint32_t nid;       /* where they lie */
-	double pages;       /* base pages, resident or not */
+	uint64_t mm, first, last; /* virtual pages */
+	uint32_t nid;             /* where they lie, or NODE_UNKNOWN */
 	double away_at_arm; /* seconds with threads on other nodes, until the lane armed them */
 };
 
@@ -124,42 +123,77 @@ static int add_unseen(struct nrp_scan_effects *e, const struct unseen *u)
 	return 0;
 }
 
-/*
- * Pages of a range that only the lane arms. Those that lie on the scanning thread's own node are
- * not armed; of the others, those that no fault has shown are counted when they are met first.
- */
-static int meet_pages(struct nrp_scan_effects *e, struct nrp_worlds *worlds, struct space *s,
-		      const struct nrp_scan_lane_range *g)
+/* A range of many GiB is looked at in steps: what is between them is like them. */
+static uint64_t step_of(uint64_t first, uint64_t last)
 {
-	struct unseen u = { .mm = g->mm, .nid = NODE_UNKNOWN };
+	return 1 + (last - first) / 65536;
+}
+
+/* Where a page lies that the newest recorded range over it passed over. */
+static uint32_t passed_on(struct space *s, uint64_t addr, uint64_t time)
+{
+	bool unsure;
+	uint32_t i = nrp_mm_armed(&s->passed, addr, time, &unsure);
+
+	return i == NRP_NO_RANGE ? NODE_UNKNOWN : s->passed.ranges[i].vma;
+}
+
+/* A run of pages of an extra range: armed, and perhaps never seen before. */
+struct run {
+	uint64_t first, last;
+	uint32_t nid;
+	bool armed, new;
+};
+
+static int end_run(struct nrp_scan_effects *e, struct nrp_worlds *worlds, struct space *s,
+		   const struct nrp_scan_lane_range *g, const struct run *run)
+{
+	uint64_t start = run->first * e->page_size, end = (run->last + 1) * e->page_size;
+	struct unseen u = { .mm = g->mm, .first = run->first, .last = run->last, .nid = run->nid };
+
+	if (!run->armed)
+		return 0;
+	e->result.extra_pages += run->last + 1 - run->first;
+	if (nrp_mm_arm(&s->armed, start, end, g->time, g->certain) < 0)
+		return -ENOMEM;
+	if (!run->new)
+		return 0;
+	if (run->nid != NODE_UNKNOWN)
+		u.away_at_arm = nrp_worlds_away(worlds, g->mm, (int)run->nid, g->time);
+	return nrp_mm_arm(&s->met, start, end, g->time, 0) < 0 ? -ENOMEM : add_unseen(e, &u);
+}
+
+/*
+ * A range that only the lane arms. Pages that lie on the scanning thread's own node are left alone;
+ * of the others, those that no fault has shown are kept when they are met first.
+ */
+static int arm_extra(struct nrp_scan_effects *e, struct nrp_worlds *worlds, struct space *s,
+		     const struct nrp_scan_lane_range *g)
+{
 	uint64_t first = g->start / e->page_size, last = (g->end - 1) / e->page_size;
-	double unplaced = 0;
+	uint64_t step = step_of(first, last);
+	struct run run = { .first = first, .armed = false };
 	bool unsure;
 
-	/* A range of many GiB is looked at in steps: what is between them is like them. */
-	for (uint64_t v = first, step = 1 + (last - first) / 65536; v <= last; v += step) {
+	for (uint64_t v = first; v <= last; v += step) {
 		uint64_t addr = v * e->page_size;
-		uint32_t passed = nrp_mm_armed(&s->passed, addr, g->time, &unsure);
-		uint32_t nid = passed == NRP_NO_RANGE ? NODE_UNKNOWN : s->passed.ranges[passed].vma;
 		bool known = nrp_worlds_knows(worlds, g->mm, v);
+		struct run here = { .first = v, .nid = passed_on(s, addr, g->time) };
 
-		if (!known && nid != NODE_UNKNOWN && nid == s->cpu_nid)
-			continue;
-		e->result.extra_pages += step;
-		if (known || nrp_mm_armed(&s->met, addr, g->time, &unsure) != NRP_NO_RANGE)
-			continue;
-		e->result.unseen_pages += (double)step;
-		if (nid == NODE_UNKNOWN)
-			unplaced += (double)step;
-		else
-			u.pages += (double)step;
-		u.nid = nid == NODE_UNKNOWN ? u.nid : nid;
+		here.armed = known || here.nid == NODE_UNKNOWN || here.nid != s->cpu_nid;
+		here.new = here.armed &&
+			   !known &&nrp_mm_armed(&s->met, addr, g->time, &unsure) == NRP_NO_RANGE;
+		if (v != first && (here.armed != run.armed || here.new != run.new ||
+				   (here.new &&here.nid != run.nid))) {
+			if (end_run(e, worlds, s, g, &run) < 0)
+				return -ENOMEM;
+			run = here;
+		} else if (v == first) {
+			run = here;
+		}
+		run.last = v + step - 1 < last ? v + step - 1 : last;
 	}
-	e->result.unplaced_pages += unplaced;
-	if (u.pages <= 0)
-		return 0;
-	u.away_at_arm = nrp_worlds_away(worlds, g->mm, (int)u.nid, g->time);
-	return nrp_mm_arm(&s->met, g->start, g->end, g->time, 0) < 0 ? -ENOMEM : add_unseen(e, &u);
+	return end_run(e, worlds, s, g, &run);
 }
 
 /* The lane's ranges of all passes that have begun by @time. */
@@ -178,11 +212,12 @@ static int advance(struct nrp_scan_effects *e, struct nrp_worlds *worlds, uint64
 		if (g->recorded_pages >= 0) {
 			e->result.same_pages += (uint64_t)g->recorded_pages;
 			e->result.certain_pages += g->certain ? (uint64_t)g->recorded_pages : 0;
-		} else {
-			r = meet_pages(e, worlds, s, g);
 		}
-		if (r == 0)
+		/* A range that armed nothing on record arms nothing here. */
+		if (g->recorded_pages > 0)
 			r = nrp_mm_arm(&s->armed, g->start, g->end, g->time, g->certain);
+		else if (g->recorded_pages < 0)
+			r = arm_extra(e, worlds, s, g);
 		if (r < 0)
 			return r;
 	}
@@ -284,6 +319,23 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fau
 
 /* ---- the end ------------------------------------------------------------------------ */
 
+/*
+ * Pages that no fault showed until the end. If the host armed them later, and nobody touched them
+ * then, nobody does in the lane.
+ */
+static double still_unseen(const struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			   const struct unseen *u, uint64_t end_time)
+{
+	struct space *s = nrp_pages_get(e->spaces, u->mm, 0);
+	uint64_t step = step_of(u->first, u->last), pages = 0;
+
+	for (uint64_t v = u->first; s && v <= u->last; v += step)
+		if (!nrp_worlds_knows(worlds, u->mm, v) &&
+		    passed_on(s, v * e->page_size, end_time) == u->nid)
+			pages += step;
+	return (double)pages;
+}
+
 void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			     uint64_t end_time, struct nrp_scan_effects_result *ret)
 {
@@ -293,23 +345,28 @@ void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds
 	ret->possible_ranges = e->lane ? e->lane->possible_ranges : 0;
 	for (size_t i = 0; i < e->nr_unseen; i++) {
 		const struct unseen *u = &e->unseen[i];
-		double away = nrp_worlds_away(worlds, u->mm, (int)u->nid, end_time);
-		double after = away - u->away_at_arm, pages = u->pages * there, upper;
+		double all = still_unseen(e, worlds, u, end_time), pages = all * there, upper;
 		double rate = nrp_locality_space_rate(nrp_worlds_locality(worlds),
 						      nrp_worlds_space(worlds, u->mm), &upper);
-		/* Touched at all until the end; once it is, it moves and is local. */
-		double touched = 1 - exp(-rate * after);
-		double waits = rate > 0 ? touched / rate : after;
+		double away, after, touched, waits;
 
-		if (after <= 0)
-			touched = waits = 0;
+		ret->unseen_pages += all;
+		if (u->nid == NODE_UNKNOWN) {
+			ret->unplaced_pages += all;
+			continue;
+		}
+		away = nrp_worlds_away(worlds, u->mm, (int)u->nid, end_time);
+		after = fmax(away - u->away_at_arm, 0);
+		/* Touched at all until the end; once it is, it moves and is local. */
+		touched = 1 - exp(-rate * after);
+		waits = rate > 0 ? touched / rate : after;
 		ret->armed += pages;
 		ret->faults += pages * touched;
 		ret->remote_before += pages * away;
 		ret->remote_after += pages * (u->away_at_arm + waits);
-		ret->remote_upper += u->pages * away;
+		ret->remote_upper += all * away;
 		ret->touches_before += pages * rate * away;
 		ret->touches_after += pages * rate * (u->away_at_arm + waits);
-		ret->touches_upper += u->pages * upper * away;
+		ret->touches_upper += all * upper * away;
 	}
 }

@@ -56,7 +56,7 @@ for name in scan.vma scan.pte scan.shmem scan.reset migrate.filter migrate.ratel
 done
 want 0 "$NRP" policies --json
 want_json '.schema == "numareplay.policies/1"'
-want_json '[.families[].name] | length == 8'
+want_json '[.families[].name] | length == 11'
 want_json '.profiles[] | select(.name == "linux-4.18") | .variants["migrate.ratelimit"] == "spin"'
 want_json '.profiles[] | select(.name == "linux-6.12") | .variants["scan.vma"] == "P3"'
 want 2 "$NRP" policies bogus
