@@ -369,6 +369,13 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		const struct nrp_scan_effects_result *e = &lane->effects;
 		const struct nrp_world_result *w = &lane->world[NRP_WORLD_CENTRAL];
 
+		if (lane->opens)
+			nrp_comparison_note(c, "unobserved_entries",
+					    json_pack("{s:s}", "lane", side(i)),
+					    "%s lane: its scanner may arm pages that the host's "
+					    "left alone; the record cannot show these, so nothing "
+					    "that they add to has an upper bound",
+					    side(i));
 		if (lane->observed || (!lane->has_scan && lane->pte < 0))
 			continue;
 		nrp_comparison_note(
@@ -397,13 +404,6 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				"for %.0f pages nothing says where they lie, and there is no "
 				"estimate",
 				side(i), e->unseen_pages, e->faults, e->unplaced_pages);
-		if (lane->opens)
-			nrp_comparison_note(c, "unobserved_entries",
-					    json_pack("{s:s}", "lane", side(i)),
-					    "%s lane: its scanner may arm pages that the host's "
-					    "left alone; the record cannot show these, so nothing "
-					    "that they add to has an upper bound",
-					    side(i));
 	}
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
 		if (r->assumed[f])

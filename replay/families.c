@@ -19,6 +19,20 @@ bool nrp_replay_same_as_host(const struct nrp_verify_check *check, int variant)
 	return variant == check->chosen || check->indistinguishable[variant];
 }
 
+static bool asks_for(const struct nrp_replay *r, int family)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nrp_lane_spec *spec = &r->lane[i].spec;
+
+		if (spec->variant[family] != NRP_HOST_VARIANT)
+			return true;
+		for (size_t k = 0; k < spec->nr_set; k++)
+			if (spec->set[k].family == family)
+				return true;
+	}
+	return false;
+}
+
 /* What verify found; NRP_HOST_VARIANT: it found nothing. */
 static int8_t host_variant(const struct nrp_verify_check *check)
 {
@@ -33,6 +47,22 @@ static int8_t host_scanner(const struct nrp_replay *r)
 	const struct nrp_scan_check *c = &r->scan.check[r->scan.chosen];
 
 	return r->has_scan && !c->rule_off && !c->disagree ? (int8_t)c->variant : NRP_HOST_VARIANT;
+}
+
+/* Found by verify; else what kernels with the host's functions were released with. */
+static int8_t host_reset(const struct nrp_replay *r)
+{
+	int8_t found = host_variant(&r->reset);
+
+	if (found >= 0 && r->reset.nr_variants)
+		return found;
+	return r->has_limiter_event ? NRP_SCAN_RESET_418 : NRP_SCAN_RESET_LIM;
+}
+
+/* The claim came with the release that dropped the limiter. */
+static int8_t host_claim(const struct nrp_replay *r)
+{
+	return !r->has_limiter_event;
 }
 
 /* Names the host's variants where verify found them. */
@@ -51,7 +81,9 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 	if (v[NRP_FAMILY_MIGRATE_OUTCOME] == NRP_HOST_VARIANT)
 		v[NRP_FAMILY_MIGRATE_OUTCOME] = host_variant(&r->outcome);
 	if (v[NRP_FAMILY_SCAN_RESET] == NRP_HOST_VARIANT)
-		v[NRP_FAMILY_SCAN_RESET] = host_variant(&r->reset);
+		v[NRP_FAMILY_SCAN_RESET] = host_reset(r);
+	if (v[NRP_FAMILY_TASK_CLAIM] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_TASK_CLAIM] = host_claim(r);
 	if (v[NRP_FAMILY_SCAN_VMA] == NRP_HOST_VARIANT)
 		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
 	lane->pte = -1;
@@ -61,20 +93,6 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 static bool same_outcome(int8_t a, int8_t b)
 {
 	return a == b || (a != NRP_OUTCOME_612 && b != NRP_OUTCOME_612);
-}
-
-static bool asks_for(const struct nrp_replay *r, int family)
-{
-	for (int i = 0; i < 2; i++) {
-		const struct nrp_lane_spec *spec = &r->lane[i].spec;
-
-		if (spec->variant[family] != NRP_HOST_VARIANT)
-			return true;
-		for (size_t k = 0; k < spec->nr_set; k++)
-			if (spec->set[k].family == family)
-				return true;
-	}
-	return false;
 }
 
 /* ---- the scanner -------------------------------------------------------------------- */
@@ -230,7 +248,8 @@ void nrp_replay_compare_families(struct nrp_replay *r)
 		r->differs[f] &= !r->moot[f];
 }
 
-void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify)
+void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
+			const struct nrp_host_facts *facts)
 {
 	for (size_t i = 0; i < verify->nr_checks; i++) {
 		if (!strcmp(verify->check[i].family, "migrate.filter"))
@@ -244,6 +263,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify)
 			r->has_ratelimit_check = true;
 		}
 	}
+	r->has_limiter_event = facts->has_ratelimit_event;
 	r->moves = verify->moves;
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
@@ -335,6 +355,11 @@ int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 	r->moot[NRP_FAMILY_SCAN_RESET] = reset && !r->moves.events_missing;
 	r->moot[NRP_FAMILY_TASK_CLAIM] =
 		!r->moves.claim.suppressed_upper && !r->moves.events_missing;
+	r->assumed[NRP_FAMILY_SCAN_RESET] = asks_for(r, NRP_FAMILY_SCAN_RESET) &&
+					    !r->moot[NRP_FAMILY_SCAN_RESET] &&
+					    host_variant(&r->reset) < 0;
+	r->assumed[NRP_FAMILY_TASK_CLAIM] =
+		asks_for(r, NRP_FAMILY_TASK_CLAIM) && !r->moot[NRP_FAMILY_TASK_CLAIM];
 	r->moot[NRP_FAMILY_MIGRATE_OUTCOME] = !r->shared_huge_pages;
 	r->moot[NRP_FAMILY_TIERING_PROMOTE] = true;
 	if (ret == 0 && asks_for(r, NRP_FAMILY_TIERING_PROMOTE)) {
@@ -354,7 +379,8 @@ bool nrp_replay_as_host(const struct nrp_replay *r, int i)
 	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++) {
 		enum nrp_family_id f = families[k];
 		int8_t v = lane->variant[f];
-		int8_t host = f == NRP_FAMILY_SCAN_RESET        ? host_variant(&r->reset)
+		int8_t host = f == NRP_FAMILY_SCAN_RESET        ? host_reset(r)
+			      : f == NRP_FAMILY_TASK_CLAIM      ? host_claim(r)
 			      : f == NRP_FAMILY_MIGRATE_OUTCOME ? host_variant(&r->outcome)
 								: NRP_HOST_VARIANT;
 

@@ -133,7 +133,7 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 	r.lossy = capture->lost_events || capture->loss_gaps;
 	r.observed.duration_ns = capture->last_time - capture->first_time;
 	e = nrp_attempts_load(&r.attempts, store, &cap, err);
-	nrp_replay_resolve(&r, verify);
+	nrp_replay_resolve(&r, verify, &cap.facts);
 	if (e == 0)
 		e = nrp_replay_prepare(&r, store, capture, err);
 	for (int i = 0; e == 0 && i < 2; i++)

@@ -61,6 +61,7 @@ struct nrp_replay {
 	struct nrp_replay_lane lane[2];                            /* old, new */
 	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
 	bool has_ratelimit_check;
+	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
 	struct nrp_task_moves moves;
 	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
 	bool tiering_differs;       /* in variant or parameters */

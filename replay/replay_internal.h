@@ -8,7 +8,8 @@
 /* ---- families.c: which policies the lanes have, and where that matters ---------------- */
 
 /* Takes over what verify found, and names the lanes' variants. */
-void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify);
+void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
+			const struct nrp_host_facts *facts);
 /* Which families decide nothing on this capture, and what scan lanes the others need. */
 int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err);

@@ -87,7 +87,7 @@ want_out '^migrate.filter: 4.18'
 want 0 "$NRP" report a.db --capture cowmix-4.18 --json
 want_json '.schema == "numareplay.summary/1" and .verify.verdict == "disagrees" and .replays == []'
 want 0 "$NRP" report a.db $L --replay all --json
-want_json 'length == 3 and all(.schema == "numareplay.comparison/1")'
+want_json 'length == 4 and all(.schema == "numareplay.comparison/1")'
 want 0 "$NRP" report a.db $L -o report.txt
 [ -s report.txt ] && ok || not_ok 'report -o wrote nothing'
 
