@@ -114,6 +114,31 @@ static json_t *counter_json(const struct nrp_verify_counter *k)
 			 "explained", explained ? json_string(explained) : json_null());
 }
 
+static json_t *coverage_json(const struct nrp_verify *v)
+{
+	json_t *spaces = json_array();
+
+	for (size_t i = 0; i < v->nr_coverage; i++) {
+		const struct nrp_coverage *c = &v->coverage[i];
+		char mm[24];
+
+		snprintf(mm, sizeof(mm), "%016llx", (unsigned long long)c->mm);
+		json_array_append_new(
+			spaces,
+			json_pack("{s:s,s:o,s:I,s:I,s:[III],s:o}", "mm", mm, "tgid",
+				  c->tgid < 0 ? json_null() : json_integer(c->tgid), "faults",
+				  (json_int_t)c->faults, "passes", (json_int_t)c->passes,
+				  "pages_seen", (json_int_t)c->pages_seen[0],
+				  (json_int_t)c->pages_seen[1], (json_int_t)c->pages_seen[2],
+				  "needs_seconds",
+				  number(c->passes > 0,
+					 c->passes ? v->seconds * 2 / (double)c->passes : 0)));
+	}
+	return json_pack("{s:o,s:[III],s:o}", "passes", number(true, v->passes), "pages_seen",
+			 (json_int_t)v->pages_seen[0], (json_int_t)v->pages_seen[1],
+			 (json_int_t)v->pages_seen[2], "address_spaces", spaces);
+}
+
 json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *capture)
 {
 	static const char *const verdicts[] = { "agrees", "disagrees", "no_evidence" };
@@ -129,13 +154,10 @@ json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *ca
 		json_array_append_new(notes, json_pack("{s:s,s:s}", "code", v->note[i].code, "text",
 						       v->note[i].text));
 	return json_pack(
-		"{s:s,s:s,s:o,s:s,s:o,s:o,s:{s:o,s:[III]},s:I,s:o,s:I,s:o}", "schema",
-		"numareplay.verify/1", "capture", capture->name, "kernel",
-		known ? json_string(release) : json_null(), "verdict", verdicts[v->verdict],
-		"checks", checks, "counters", counters, "coverage", "passes",
-		number(true, v->passes), "pages_seen", (json_int_t)v->pages_seen[0],
-		(json_int_t)v->pages_seen[1], (json_int_t)v->pages_seen[2], "lost_events",
-		(json_int_t)capture->lost_events, "probe_misses",
+		"{s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:I,s:o,s:I,s:o}", "schema", "numareplay.verify/1",
+		"capture", capture->name, "kernel", known ? json_string(release) : json_null(),
+		"verdict", verdicts[v->verdict], "checks", checks, "counters", counters, "coverage",
+		coverage_json(v), "lost_events", (json_int_t)capture->lost_events, "probe_misses",
 		capture->probe_misses < 0 ? json_null() : json_integer(capture->probe_misses),
 		"unjoined_events", (json_int_t)capture->unjoined_events, "notes", notes);
 }

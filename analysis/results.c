@@ -128,6 +128,84 @@ static int save_metrics(const struct nrp_comparison *c, struct nrp_store *store,
 	return 0;
 }
 
+static int save_rates(const struct nrp_comparison *c, struct nrp_store *store,
+		      const struct nrp_replay *r, struct nrp_error *err)
+{
+	for (size_t i = 0; i < r->nr_rates; i++) {
+		const struct nrp_touch_rate *t = &r->rates[i];
+		sqlite3_stmt *s = nrp_store_prepare(store,
+						    "INSERT INTO touch_rate VALUES (?, ?, ?, ?, ?, "
+						    "?, ?, ?, ?, ?, ?, ?, ?, ?)",
+						    err);
+		int e;
+
+		if (!s)
+			return err ? err->code : -EIO;
+		sqlite3_bind_int64(s, 1, c->replay_id);
+		sqlite3_bind_int64(s, 2, (int64_t)i);
+		sqlite3_bind_int64(s, 3, (int64_t)t->mm);
+		sqlite3_bind_int64(s, 4, (int64_t)t->vm_start);
+		sqlite3_bind_int64(s, 5, (int64_t)t->vm_end);
+		sqlite3_bind_int64(s, 6, t->address_spaces);
+		sqlite3_bind_int(s, 7, t->nid);
+		sqlite3_bind_int64(s, 8, (int64_t)t->touches);
+		sqlite3_bind_double(s, 9, t->armed_page_seconds);
+		sqlite3_bind_double(s, 10, t->remote_page_seconds);
+		sqlite3_bind_double(s, 11, t->rate);
+		sqlite3_bind_double(s, 12, t->lower);
+		sqlite3_bind_double(s, 13, t->upper);
+		sqlite3_bind_int(s, 14, t->borrowed);
+		e = finish(store, s, "store touch rates", err);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+static void bind_unless_zero(sqlite3_stmt *s, int i, uint64_t value)
+{
+	if (value)
+		sqlite3_bind_int64(s, i, (int64_t)value);
+}
+
+static int save_waits(const struct nrp_comparison *c, struct nrp_store *store,
+		      const struct nrp_replay *r, struct nrp_error *err)
+{
+	static const char *const causes[NRP_NR_WAIT_CAUSES] = { "unattributed", "hint_fault",
+								"other_migration" };
+	static const char *const certainties[NRP_NR_WAIT_CERTAINTIES] = { "unknown", "ambiguous",
+									  "late", "exact" };
+
+	for (size_t i = 0; i < r->waits.count; i++) {
+		const struct nrp_wait *w = &r->waits.at[i];
+		sqlite3_stmt *s = nrp_store_prepare(
+			store, "INSERT INTO wait_cause VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			err);
+		int e;
+
+		if (!s)
+			return err ? err->code : -EIO;
+		sqlite3_bind_int64(s, 1, c->replay_id);
+		sqlite3_bind_int64(s, 2, (int64_t)i);
+		sqlite3_bind_int64(s, 3, (int64_t)w->time);
+		if (!w->open)
+			sqlite3_bind_int64(s, 4, (int64_t)nrp_wait_ns(w));
+		sqlite3_bind_int(s, 5, w->tid);
+		bind_unless_zero(s, 6, w->mm);
+		bind_unless_zero(s, 7, w->addr);
+		sqlite3_bind_text(s, 8, causes[w->cause], -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 9, certainties[w->certainty], -1, SQLITE_STATIC);
+		bind_unless_zero(s, 10, w->cause_time);
+		if (w->cause_time)
+			sqlite3_bind_int(s, 11, w->cause_tid);
+		bind_unless_zero(s, 12, w->cause_mm);
+		e = finish(store, s, "store waits", err);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
 static int save_notes(const struct nrp_comparison *c, struct nrp_store *store,
 		      struct nrp_error *err)
 {
@@ -222,6 +300,10 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 		r = save_notes(c, store, err);
 	if (r == 0)
 		r = save_decisions(c, store, replay, err);
+	if (r == 0)
+		r = save_rates(c, store, replay, err);
+	if (r == 0)
+		r = save_waits(c, store, replay, err);
 	return r;
 }
 
@@ -438,6 +520,33 @@ static int save_rule(struct nrp_store *store, int64_t capture_id, const char *fa
 	return finish(store, s, "store fidelity", err);
 }
 
+static int save_coverage(const struct nrp_verify *v, struct nrp_store *store, int64_t capture_id,
+			 struct nrp_error *err)
+{
+	int r = clear_fidelity(store, capture_id, "DELETE FROM coverage WHERE capture_id = ?", err);
+
+	for (size_t i = 0; r == 0 && i < v->nr_coverage; i++) {
+		const struct nrp_coverage *c = &v->coverage[i];
+		sqlite3_stmt *s = nrp_store_prepare(
+			store, "INSERT INTO coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", err);
+
+		if (!s)
+			return err ? err->code : -EIO;
+		sqlite3_bind_int64(s, 1, capture_id);
+		sqlite3_bind_int64(s, 2, (int64_t)c->mm);
+		if (c->tgid >= 0)
+			sqlite3_bind_int(s, 3, c->tgid);
+		sqlite3_bind_int64(s, 4, (int64_t)c->faults);
+		sqlite3_bind_int64(s, 5, (int64_t)c->passes);
+		for (int k = 0; k < 3; k++)
+			sqlite3_bind_int64(s, 6 + k, (int64_t)c->pages_seen[k]);
+		bind_optional(s, 9, c->passes > 0,
+			      c->passes ? v->seconds * 2 / (double)c->passes : 0);
+		r = finish(store, s, "store coverage", err);
+	}
+	return r;
+}
+
 int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, int64_t capture_id,
 		      struct nrp_error *err)
 {
@@ -454,5 +563,5 @@ int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, 
 		for (size_t n = 0; r == 0 && n < k->nr_rules; n++)
 			r = save_rule(store, capture_id, k->family, &k->rule[n], err);
 	}
-	return r;
+	return r == 0 ? save_coverage(verify, store, capture_id, err) : r;
 }

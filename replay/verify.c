@@ -31,14 +31,17 @@ struct fault_pass {
 	const struct nrp_host_facts *facts;
 	struct nrp_filter_check *filter;
 	struct nrp_trace_counts counts;
-	struct nrp_pages *pages; /* payload: number of faults */
-	struct nrp_pages *mms;   /* payload: number of faults, page 0 */
+	struct nrp_pages *pages;   /* payload: number of faults */
+	struct nrp_pages *mms;     /* payload: struct nrp_coverage, page 0 */
+	struct nrp_coverage *last; /* of last_mm; no other is made while faults are read */
+	uint64_t last_mm;
 };
 
 static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 {
 	uint64_t size = p->facts->page_size > 0 ? (uint64_t)p->facts->page_size : 4096;
 	uint32_t pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	struct nrp_coverage *c;
 	uint64_t *seen;
 
 	nrp_filter_check_fault(p->filter, f);
@@ -52,16 +55,21 @@ static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 	seen = nrp_pages_get(p->pages, f->mm, nrp_page_of(f->addr, size, pages));
 	if (!seen)
 		return -ENOMEM;
+	c = p->last && p->last_mm == f->mm ? p->last : nrp_pages_get(p->mms, f->mm, 0);
+	if (!c)
+		return -ENOMEM;
+	p->last = c;
+	p->last_mm = f->mm;
 	if (*seen < 3) {
 		p->v->pages_seen[*seen]++;
-		if (*seen)
+		c->pages_seen[*seen]++;
+		if (*seen) {
 			p->v->pages_seen[*seen - 1]--;
+			c->pages_seen[*seen - 1]--;
+		}
 		++*seen;
 	}
-	seen = nrp_pages_get(p->mms, f->mm, 0);
-	if (!seen)
-		return -ENOMEM;
-	++*seen;
+	c->faults++;
 	return 0;
 }
 
@@ -87,6 +95,7 @@ struct mm_scan {
 	uint64_t seen;
 	int64_t last_seq;
 	uint64_t increments; /* full traversals finished */
+	int32_t tgid;        /* 0: not known */
 };
 
 static int count_passes(struct fault_pass *p, struct nrp_store *store,
@@ -104,6 +113,7 @@ static int count_passes(struct fault_pass *p, struct nrp_store *store,
 	if (r == 0)
 		r = nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_PASS,
 				    NRP_BIT(scan_pass, time) | NRP_BIT(scan_pass, mm) |
+					    NRP_BIT(scan_pass, tgid) |
 					    NRP_BIT(scan_pass, mm_scan_seq),
 				    err);
 	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
@@ -118,23 +128,56 @@ static int count_passes(struct fault_pass *p, struct nrp_store *store,
 			if (m->seen && s->mm_scan_seq > m->last_seq)
 				m->increments += (uint64_t)(s->mm_scan_seq - m->last_seq);
 			m->seen = 1;
+			m->tgid = NRP_NULL(s, scan_pass, tgid) ? m->tgid : s->tgid;
 			m->last_seq = s->mm_scan_seq;
 		}
 	}
 	nrp_cursor_close(cursor);
 	while (r == 0 && (scan = nrp_pages_next(scans, &position, &mm, &page))) {
-		const uint64_t *faults = nrp_pages_get(p->mms, mm, 0);
+		struct nrp_coverage *c = nrp_pages_get(p->mms, mm, 0);
 
-		if (!faults) {
+		if (!c) {
 			r = nrp_fail_nomem(err);
 			break;
 		}
-		weighted += (double)scan->increments * (double)*faults;
-		weight += (double)*faults;
+		c->passes = scan->increments;
+		c->tgid = scan->tgid;
+		weighted += (double)scan->increments * (double)c->faults;
+		weight += (double)c->faults;
 	}
 	p->v->passes = weight > 0 ? weighted / weight : 0;
 	nrp_pages_free(scans);
 	return r;
+}
+
+/* The address spaces with most faults; ties by pointer. */
+static void keep_coverage(struct fault_pass *p)
+{
+	struct nrp_verify *v = p->v;
+	const struct nrp_coverage *c;
+	size_t position = 0;
+	uint64_t mm, page;
+
+	while ((c = nrp_pages_next(p->mms, &position, &mm, &page))) {
+		size_t i = v->nr_coverage;
+
+		if (!c->faults)
+			continue;
+		while (i &&
+		       (v->coverage[i - 1].faults < c->faults ||
+			(v->coverage[i - 1].faults == c->faults && v->coverage[i - 1].mm > mm))) {
+			if (i < NRP_MAX_COVERAGE)
+				v->coverage[i] = v->coverage[i - 1];
+			i--;
+		}
+		if (i == NRP_MAX_COVERAGE)
+			continue;
+		v->coverage[i] = *c;
+		v->coverage[i].mm = mm;
+		v->coverage[i].tgid = c->tgid ? c->tgid : -1;
+		if (v->nr_coverage < NRP_MAX_COVERAGE)
+			v->nr_coverage++;
+	}
 }
 
 /* ---- the whole ---------------------------------------------------------------------- */
@@ -228,7 +271,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 
 	memset(ret, 0, sizeof(*ret));
 	p.pages = nrp_pages_new(sizeof(uint64_t));
-	p.mms = nrp_pages_new(sizeof(uint64_t));
+	p.mms = nrp_pages_new(sizeof(struct nrp_coverage));
 	if (!p.pages || !p.mms || nrp_filter_check_new(&p.filter, &capture->facts) < 0)
 		r = nrp_fail_nomem(err);
 	else
@@ -236,6 +279,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 	if (r == 0)
 		r = count_passes(&p, store, capture, err);
 	if (r == 0) {
+		keep_coverage(&p);
 		ret->hint_faults = p.counts.hint_faults;
 		ret->seconds = (double)(capture->last_time - capture->first_time) * 1e-9;
 		nrp_filter_check_finish(p.filter, &ret->check[ret->nr_checks++]);

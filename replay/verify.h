@@ -57,6 +57,17 @@ struct nrp_verify_counter {
 	bool ok; /* equal or explained */
 };
 
+#define NRP_MAX_COVERAGE 64
+
+/* How often the scanner came round in one address space, and how often its pages were seen. */
+struct nrp_coverage {
+	uint64_t mm;
+	int32_t tgid;           /* -1: not known */
+	uint64_t faults;        /* hinting faults */
+	uint64_t passes;        /* full scans finished */
+	uint64_t pages_seen[3]; /* pages with one, two, three or more hinting faults */
+};
+
 #define NRP_MAX_COUNTERS 8
 #define NRP_MAX_VERIFY_NOTES 16
 
@@ -74,6 +85,8 @@ struct nrp_verify {
 	double passes;          /* mean full passes over the address spaces that fault */
 	double seconds;         /* length of the capture */
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
+	struct nrp_coverage coverage[NRP_MAX_COVERAGE]; /* most faults first */
+	size_t nr_coverage;
 	uint64_t hint_faults;
 	uint64_t shared_faults;         /* on pages that more than one address space maps */
 	uint64_t unreported_faults;     /* without task_fault */

@@ -9,6 +9,7 @@
 
 /* The text of schema.sql. */
 extern const char nrp_schema_sql[];
+extern const char nrp_results_sql[];
 
 struct nrp_store {
 	sqlite3 *db;

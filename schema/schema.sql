@@ -225,31 +225,3 @@ SELECT r.id AS replay_id, r.key AS replay_key, c.id AS capture_id, c.name AS cap
 FROM lane_metric m
 JOIN replay r ON r.id = m.replay_id
 JOIN capture c ON c.id = r.capture_id;
-
--- One line per capture: where it comes from, its losses, and its number of records of each kind.
-CREATE VIEW report_capture AS
-SELECT c.id, c.name, c.source, c.kernel, c.clock, c.nr_nodes, c.nr_cpus,
-	c.first_time, c.last_time, c.events, c.lost_events, c.loss_gaps, c.probe_misses,
-	c.unjoined_events, c.other_events,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 0), 0) AS hint_fault,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 1), 0) AS group_weight,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 2), 0) AS scan_pass,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 3), 0) AS scan_range,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 4), 0) AS scan_skip,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 5), 0) AS migration,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 6), 0) AS migration_entry,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 7), 0) AS ratelimit,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 8), 0) AS migration_wait,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 9), 0) AS task_move,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 10), 0) AS preferred,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 11), 0) AS task_life,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 12), 0) AS "lock",
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 13), 0) AS munmap,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 14), 0) AS mm_call,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 15), 0) AS page_fault,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 16), 0) AS hugetlb,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 17), 0) AS loss,
-	coalesce(sum(b.rows) FILTER (WHERE b.kind = 18), 0) AS memory_sample
-FROM capture c
-LEFT JOIN block b ON b.capture_id = c.id
-GROUP BY c.id;

@@ -129,22 +129,38 @@ static int write_schema(struct nrp_store *store, struct nrp_error *err)
 	snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id = %d; PRAGMA user_version = %d",
 		 NRP_APPLICATION_ID, NRP_SCHEMA_VERSION);
 	if (sqlite3_exec(store->db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(store->db, nrp_schema_sql, NULL, NULL, NULL) != SQLITE_OK)
+	    sqlite3_exec(store->db, nrp_schema_sql, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(store->db, nrp_results_sql, NULL, NULL, NULL) != SQLITE_OK)
 		return nrp_store_fail(store, err, "create the tables");
+	return 0;
+}
+
+/* Inside a transaction: gives a file of version 1 the tables that came later. */
+static int upgrade(struct nrp_store *store, struct nrp_error *err)
+{
+	char pragma[64];
+	int64_t version;
+	int r = nrp_db_integer(store->db, store->path, "PRAGMA user_version", &version, err);
+
+	if (r < 0 || version >= NRP_SCHEMA_VERSION)
+		return r;
+	snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d", NRP_SCHEMA_VERSION);
+	if (sqlite3_exec(store->db, nrp_results_sql, NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_exec(store->db, pragma, NULL, NULL, NULL) != SQLITE_OK)
+		return nrp_store_fail(store, err, "add the tables of this version");
 	return 0;
 }
 
 int nrp_store_begin(struct nrp_store *store, struct nrp_error *err)
 {
-	int r = 0;
+	int r;
 
 	if (!sqlite3_get_autocommit(store->db))
 		return nrp_fail(err, NRP_INTERNAL, -EBUSY, store->path, -1, NULL,
 				"a transaction is already open");
 	if (sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
 		return nrp_store_fail(store, err, "start to change the file");
-	if (store->needs_schema)
-		r = write_schema(store, err);
+	r = store->needs_schema ? write_schema(store, err) : upgrade(store, err);
 	if (r < 0)
 		nrp_store_rollback(store);
 	return r;

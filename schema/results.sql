@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- Results that came with schema version 2. Run on new databases behind schema.sql, and on those of
+-- version 1 when something is written to them.
+
+-- Touch rates: how often armed pages of a VMA were touched from one node. They belong to the capture,
+-- and are kept with each replay of it.
+CREATE TABLE IF NOT EXISTS touch_rate (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	ordinal INTEGER NOT NULL,          -- position
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	vm_start INTEGER NOT NULL,         -- bytes; of the first of VMAs that map the same pages; 0: pages
+	                                   -- that no range on record covers
+	vm_end INTEGER NOT NULL,           -- bytes
+	address_spaces INTEGER NOT NULL,   -- that are known to map its pages
+	nid INTEGER NOT NULL,              -- accessing node
+	touches INTEGER NOT NULL,          -- faults on armed pages from there
+	armed_page_seconds REAL NOT NULL,  -- page-seconds of observation
+	remote_page_seconds REAL NOT NULL, -- page-seconds on record for which pages lay elsewhere
+	rate REAL NOT NULL,                -- touches per page-second
+	rate_lower REAL NOT NULL,          -- 95 % sampling error
+	rate_upper REAL NOT NULL,          -- 95 % sampling error
+	borrowed INTEGER NOT NULL,         -- 1: nothing was observed from this node; a rate from all nodes
+	PRIMARY KEY (replay_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- Waits for pages under migration, and what they waited for.
+CREATE TABLE IF NOT EXISTS wait_cause (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	ordinal INTEGER NOT NULL,          -- position, by time
+	time INTEGER NOT NULL,             -- ns; when the wait began
+	ns INTEGER,                        -- ns; how long; NULL: its end is not on record
+	tid INTEGER NOT NULL,              -- thread that waited
+	mm INTEGER,                        -- its address space
+	addr INTEGER,                      -- bytes; the address it wanted
+	cause TEXT NOT NULL,               -- 'hint_fault', 'other_migration' or 'unattributed'
+	certainty TEXT NOT NULL,           -- 'exact', 'late', 'ambiguous' or 'unknown'
+	cause_time INTEGER,                -- ns; of the hinting fault or migration
+	cause_tid INTEGER,                 -- thread that migrated the page
+	cause_mm INTEGER,                  -- its address space
+	PRIMARY KEY (replay_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- How often the scanner came round, and how often pages were seen, per address space (those with most
+-- faults).
+CREATE TABLE IF NOT EXISTS coverage (
+	capture_id INTEGER NOT NULL REFERENCES capture(id) ON DELETE CASCADE, -- capture
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	tgid INTEGER,                      -- process, if an event named it
+	faults INTEGER NOT NULL,           -- hinting faults
+	passes INTEGER NOT NULL,           -- full scans finished
+	pages_once INTEGER NOT NULL,       -- pages with one hinting fault
+	pages_twice INTEGER NOT NULL,      -- pages with two
+	pages_more INTEGER NOT NULL,       -- pages with more
+	needs_seconds REAL,                -- length of a capture with two passes, at this pace; NULL: no pass
+	PRIMARY KEY (capture_id, mm)
+) STRICT, WITHOUT ROWID;
+
+-- ---- views --------------------------------------------------------------------------------
+
+DROP VIEW IF EXISTS report_capture;
+
+-- One line per capture: where it comes from, its losses, and its number of records of each kind.
+CREATE VIEW report_capture AS
+SELECT c.id, c.name, c.source, c.kernel, c.clock, c.nr_nodes, c.nr_cpus,
+	c.first_time, c.last_time, c.events, c.lost_events, c.loss_gaps, c.probe_misses,
+	c.unjoined_events, c.other_events,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 0), 0) AS hint_fault,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 1), 0) AS group_weight,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 2), 0) AS scan_pass,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 3), 0) AS scan_range,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 4), 0) AS scan_skip,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 5), 0) AS migration,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 6), 0) AS migration_entry,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 7), 0) AS ratelimit,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 8), 0) AS migration_wait,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 9), 0) AS task_move,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 10), 0) AS preferred,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 11), 0) AS task_life,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 12), 0) AS "lock",
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 13), 0) AS munmap,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 14), 0) AS mm_call,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 15), 0) AS page_fault,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 16), 0) AS hugetlb,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 17), 0) AS loss,
+	coalesce(sum(b.rows) FILTER (WHERE b.kind = 18), 0) AS memory_sample
+FROM capture c
+LEFT JOIN block b ON b.capture_id = c.id
+GROUP BY c.id;
+
+-- Who waited for whose migration, by thread, longest first.
+DROP VIEW IF EXISTS report_waits;
+CREATE VIEW report_waits AS
+SELECT replay_id, tid AS waiter, cause_tid AS blocker, cause, count(*) AS waits, sum(ns) AS ns,
+	max(ns) AS longest_ns
+FROM wait_cause
+GROUP BY replay_id, tid, cause_tid, cause
+ORDER BY replay_id, sum(ns) DESC;
