@@ -37,6 +37,7 @@ static const struct {
 	[MIGRATION_ATTEMPT_PAGES] = { "migration_attempt_pages", "pages", NUMA },
 	[MIGRATED_PAGES] = { "migrated_pages", "pages", NUMA },
 	[REMOTE_ACCESSES] = { "remote_accesses", "touches", NUMA },
+	[REMOTE_LOADS] = { "remote_loads", "loads", NUMA },
 	[REMOTE_RESIDENCY] = { "remote_residency", "page-seconds", NUMA },
 	[SCAN_PASSES] = { "scan_passes", "passes", NUMA },
 	[SCAN_RANGES] = { "scan_ranges", "ranges", NUMA },

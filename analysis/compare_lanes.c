@@ -463,6 +463,48 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
 
+/* ---- a side file of remote loads ---------------------------------------------------- */
+
+static struct nrp_quantity times(const struct nrp_quantity *q, double factor)
+{
+	struct nrp_quantity n = *q;
+
+	n.value *= factor;
+	n.lower *= factor;
+	n.upper *= factor;
+	return n;
+}
+
+/*
+ * Loads that the side file counted belong to the lane that ran; in another lane there are as many
+ * more or fewer as there are touches.
+ */
+static void calibrate(struct nrp_builder *b)
+{
+	const struct nrp_replay *r = b->r;
+	double touched = r->remote.accesses.value;
+
+	if (r->remote_loads < 0 || touched <= 0)
+		return;
+	for (int i = 0; i < 2; i++) {
+		struct nrp_quantity *q = &b->q[i][REMOTE_ACCESSES];
+
+		if (q->class == NRP_CLASS_NOT_OBSERVABLE)
+			continue;
+		b->q[i][REMOTE_LOADS] = times(q, r->remote_loads / touched);
+		if (r->lane[i].observed) {
+			b->q[i][REMOTE_LOADS] = nrp_exact(r->remote_loads, 0);
+			if (!r->loads_counted)
+				b->q[i][REMOTE_LOADS].class = NRP_CLASS_MODELLED;
+		}
+	}
+	if (b->paired[REMOTE_ACCESSES]) {
+		b->avoided[REMOTE_LOADS] =
+			times(&b->avoided[REMOTE_ACCESSES], r->remote_loads / touched);
+		b->paired[REMOTE_LOADS] = true;
+	}
+}
+
 /* ---- world against record ----------------------------------------------------------- */
 
 static struct nrp_quantity negative(const struct nrp_quantity *q)
@@ -483,8 +525,10 @@ void nrp_build_pairs(struct nrp_builder *b)
 	int other = r->lane[0].observed ? 1 : 0;
 	const struct nrp_replay_lane *lane = &r->lane[other];
 
-	if (lane->observed || !r->lane[!other].observed || r->lossy)
+	if (lane->observed || !r->lane[!other].observed || r->lossy) {
+		calibrate(b);
 		return;
+	}
 	b->avoided[REMOTE_RESIDENCY] = residency(lane->avoided, lane->nr_worlds);
 	if (lane->off)
 		b->avoided[REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
@@ -507,4 +551,5 @@ void nrp_build_pairs(struct nrp_builder *b)
 	for (int m = 0; other == 0 && m < NRP_NR_METRICS; m++)
 		if (b->paired[m])
 			b->avoided[m] = negative(&b->avoided[m]);
+	calibrate(b);
 }

@@ -334,6 +334,22 @@ static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		direction(&accesses->avoided, model), direction(&residency->avoided, model));
 }
 
+static void samples_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	double touched = r->remote.accesses.value;
+
+	if (r->remote_loads < 0)
+		return;
+	nrp_comparison_note(
+		c, "remote_loads_calibrated",
+		json_pack("{s:f,s:o,s:b}", "remote_loads", r->remote_loads, "loads_per_touch",
+			  touched > 0 ? json_real(r->remote_loads / touched) : json_null(),
+			  "counted", r->loads_counted),
+		"a side file has %.0f loads from other nodes' memory (%s); remote_loads of a lane "
+		"that did not run are in proportion to its remote accesses",
+		r->remote_loads, r->loads_counted ? "counted" : "sampled or scaled up");
+}
+
 static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	const struct nrp_remote *n = &r->remote;
@@ -445,6 +461,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 			    "replay cannot change the faults that were recorded: bounds cover what "
 			    "other decisions would have changed in this run");
 	locality_notes(c, r);
+	samples_note(c, r);
 	scan_notes(c, r);
 	filter_note(c, r);
 	limiter_notes(c, r);

@@ -314,6 +314,39 @@ static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 	}
 }
 
+#define COVERAGE_LINES 8
+
+static void print_coverage(FILE *out, const struct nrp_verify *v, size_t width)
+{
+	static const char *const headers[] = { "ADDRESS SPACE", "PROCESS", "FAULTS", "PASSES",
+					       "ONCE",          "TWICE",   "MORE",   NULL };
+	struct libscols_table *t;
+
+	if (!v->nr_coverage)
+		return;
+	t = table_new(width, headers, 0x7e);
+	for (size_t i = 0; t && i < v->nr_coverage && i < COVERAGE_LINES; i++) {
+		const struct nrp_coverage *c = &v->coverage[i];
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+		char text[7][32];
+
+		snprintf(text[0], sizeof(text[0]), "%016llx", (unsigned long long)c->mm);
+		snprintf(text[1], sizeof(text[1]), c->tgid < 0 ? "-" : "%d", c->tgid);
+		snprintf(text[2], sizeof(text[2]), "%llu", (unsigned long long)c->faults);
+		snprintf(text[3], sizeof(text[3]), "%llu", (unsigned long long)c->passes);
+		for (int k = 0; k < 3; k++)
+			snprintf(text[4 + k], sizeof(text[0]), "%llu",
+				 (unsigned long long)c->pages_seen[k]);
+		for (size_t k = 0; k < 7; k++)
+			cell(line, k, text[k]);
+	}
+	if (t)
+		print_table(out, t);
+	if (v->nr_coverage > COVERAGE_LINES)
+		fprintf(out, "  and %zu more address spaces (table coverage)\n",
+			v->nr_coverage - COVERAGE_LINES);
+}
+
 char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capture, size_t width)
 {
 	static const char *const verdicts[] = {
@@ -341,6 +374,7 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 		"more often %llu\n",
 		v->passes, (unsigned long long)v->pages_seen[0],
 		(unsigned long long)v->pages_seen[1], (unsigned long long)v->pages_seen[2]);
+	print_coverage(out, v, width);
 	if (v->nr_notes)
 		fprintf(out, "notes\n");
 	for (size_t i = 0; i < v->nr_notes; i++)

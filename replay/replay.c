@@ -142,6 +142,8 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		e = nrp_scan_bounds_load(&r.scans, store, capture, err);
 	if (e == 0)
 		e = nrp_replay_load_waits(&r, store, capture, err);
+	if (e == 0)
+		e = nrp_replay_load_samples(&r, store, capture, err);
 	if (e == 0) {
 		settle_observed(&r);
 		nrp_replay_compare_families(&r);

@@ -3,6 +3,7 @@
 #ifndef NRP_REPLAY_H
 #define NRP_REPLAY_H
 
+#include "replay/memory_samples.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/registry.h"
 #include "replay/scan_bounds.h"
@@ -70,7 +71,11 @@ struct nrp_replay {
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
-	struct nrp_remote remote;     /* on record */
+	struct nrp_remote remote; /* on record */
+	/* Loads from other nodes' memory by a side file of samples or counts; -1: none. Sampled
+	 * ones stand for so many events of the sampling event. */
+	double remote_loads;
+	bool loads_counted;           /* by counters, not sampled or scaled up */
 	struct nrp_touch_rate *rates; /* [nr_rates] */
 	size_t nr_rates;
 	struct nrp_attempts attempts;

@@ -26,6 +26,8 @@ bool nrp_replay_same_limiter(const struct nrp_ratelimit_params *a,
 
 int nrp_replay_load_waits(struct nrp_replay *r, struct nrp_store *store,
 			  const struct nrp_capture *capture, struct nrp_error *err);
+int nrp_replay_load_samples(struct nrp_replay *r, struct nrp_store *store,
+			    const struct nrp_capture *capture, struct nrp_error *err);
 /* @shared: some pages have several mappings. */
 int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			  const struct nrp_capture *capture, bool shared, struct nrp_error *err);

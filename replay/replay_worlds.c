@@ -37,6 +37,24 @@ static struct nrp_fault_waits waits_of(const struct nrp_replay *r, const struct 
 	return w;
 }
 
+int nrp_replay_load_samples(struct nrp_replay *r, struct nrp_store *store,
+			    const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_samples_summary s;
+	int ret = nrp_samples_summary(&s, store, capture, err);
+
+	r->remote_loads = -1;
+	if (ret < 0)
+		return ret;
+	if (s.records && s.remote_known) {
+		r->loads_counted = s.counted && !s.scaled;
+		r->remote_loads = s.counted || !s.remote_period ? (double)s.remote_loads
+								: (double)s.remote_period;
+	}
+	nrp_samples_summary_clear(&s);
+	return 0;
+}
+
 static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fault *f)
 {
 	uint64_t pages = nrp_fault_pages(f);

@@ -77,6 +77,10 @@ want 0 "$NRP" import "$DATA/thp-5.10.dat" -o f.db --samples two.csv --samples-st
 	--samples-event node-load-misses
 want 0 "$NRP" query f.db 'SELECT sum(count) FROM memory_sample'
 want_out '^150$'
+# They calibrate: what was counted belongs to the host, another lane has its share of touches.
+want 0 "$NRP" replay f.db --new off --json
+want_json '(.metrics | INDEX(.name)) as $m | ($m.remote_loads.new.value * $m.remote_accesses.old.value / $m.remote_accesses.new.value - 150) | fabs < 1e-6'
+want_json '.metrics[] | select(.name == "remote_loads") | .old.value == 150 and .new.class == "modelled"'
 want 2 "$NRP" import "$DATA/thp-5.10.dat" -o g.db --samples two.csv --samples-start "$middle" \
 	--samples-event other
 want_error 'has no event other'
