@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Comparisons whose answer is known without knowing the capture: a lane against itself differs in
- * nothing, and a host whose nodes have other numbers is the same host.
+ * nothing, a host whose nodes have other numbers is the same host, and pages are neither made nor
+ * lost.
  *
  * Without arguments the captures of tests/data run; with --wide those of the folder that NRP_TRACES
  * names (exit status 77, skipped, where it is not set).
  */
+#include "nulls.h"
 #include "relabel.h"
 #include "store_util.h"
 
@@ -19,8 +21,9 @@
 #define FILTER "migrate.filter="
 
 static char scratch[] = "nulls-XXXXXX";
-static struct loaded *captures;
-static size_t nr_captures;
+static const char *traces; /* NRP_TRACES, with --wide */
+struct loaded *null_captures;
+size_t null_count;
 
 /* ---- a lane against itself ---------------------------------------------------------- */
 
@@ -90,8 +93,8 @@ static void host_by_name(const struct loaded *c, char *lane, size_t size)
 static void test_host_against_itself(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++)
-		assert_nothing_avoided(&captures[i], "host", "host", NULL);
+	for (size_t i = 0; i < null_count; i++)
+		assert_nothing_avoided(&null_captures[i], "host", "host", NULL);
 }
 
 static void test_host_against_its_variants_by_name(void **state)
@@ -99,18 +102,17 @@ static void test_host_against_its_variants_by_name(void **state)
 	char lane[128];
 
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
-		host_by_name(&captures[i], lane, sizeof(lane));
-		assert_nothing_avoided(&captures[i], "host", lane, NULL);
-		assert_nothing_avoided(&captures[i], lane, "host", NULL);
+	for (size_t i = 0; i < null_count; i++) {
+		host_by_name(&null_captures[i], lane, sizeof(lane));
+		assert_nothing_avoided(&null_captures[i], "host", lane, NULL);
 	}
 }
 
 static void test_off_against_off(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++)
-		assert_nothing_avoided(&captures[i], "off", "off", NULL);
+	for (size_t i = 0; i < null_count; i++)
+		assert_nothing_avoided(&null_captures[i], "off", "off", NULL);
 }
 
 static void test_lane_against_itself(void **state)
@@ -125,9 +127,9 @@ static void test_lane_against_itself(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++)
+	for (size_t i = 0; i < null_count; i++)
 		for (size_t k = 0; k < sizeof(lanes) / sizeof(lanes[0]); k++)
-			assert_nothing_avoided(&captures[i], lanes[k].lane, lanes[k].lane,
+			assert_nothing_avoided(&null_captures[i], lanes[k].lane, lanes[k].lane,
 					       lanes[k].set);
 }
 
@@ -234,74 +236,88 @@ static void assert_same_answers(const struct nrp_verify *a, const struct nrp_ver
 		assert_int_equal(a->counter[i].trace, b->counter[i].trace);
 }
 
+#define NR_COPIES 2
+
 static const struct {
 	const char *old_lane, *new_lane, *set;
+	bool wide; /* in the wider set only, for the sake of time */
 } renumbered_lanes[] = {
-	{ RL "none", RL "spin", "quota=256" }, { RL "none", RL "trylock", "quota=16" },
-	{ "host", FILTER "4.18", NULL },       { "host", FILTER "4.19", NULL },
-	{ "host", FILTER "6.1", NULL },        { "host", "off", NULL },
-	{ "linux-4.18", "linux-6.12", NULL },  { "host", "linux-5.10", NULL },
+	{ RL "none", RL "spin", "quota=256", false },  { "host", FILTER "4.18", NULL, true },
+	{ "host", FILTER "4.19", NULL, true },         { "host", FILTER "6.1", NULL, false },
+	{ RL "none", RL "trylock", "quota=16", true }, { "host", "off", NULL, false },
+	{ "linux-4.18", "linux-6.12", NULL, false },   { "host", "linux-5.10", NULL, true },
 };
 
-static void assert_renumbered(const struct loaded *capture, const char *name,
-			      struct relabelling *map)
+/* One comparison on the capture and on its copies. */
+static void assert_lanes_renumbered(const struct loaded *capture, size_t lanes,
+				    const struct loaded *copies, const struct relabelling *maps)
 {
-	struct loaded copy;
+	static const char *const names[NR_COPIES] = { "permuted", "spread" };
+	const char *set = renumbered_lanes[lanes].set;
+	struct compared a, b;
 
-	relabel(&copy, capture, map, scratch);
-	assert_same_answers(&capture->verify, &copy.verify);
-	for (size_t i = 0; i < sizeof(renumbered_lanes) / sizeof(renumbered_lanes[0]); i++) {
-		struct what w = { capture->name, name, renumbered_lanes[i].old_lane,
-				  renumbered_lanes[i].new_lane };
-		struct compared a, b;
+	null_compare(&a, capture, renumbered_lanes[lanes].old_lane,
+		     renumbered_lanes[lanes].new_lane, set);
+	for (int k = 0; k < NR_COPIES; k++) {
+		struct what w = { capture->name, names[k], renumbered_lanes[lanes].old_lane,
+				  renumbered_lanes[lanes].new_lane };
 
-		null_compare(&a, capture, w.old_lane, w.new_lane, renumbered_lanes[i].set);
-		null_compare(&b, &copy, w.old_lane, w.new_lane, renumbered_lanes[i].set);
+		null_compare(&b, &copies[k], w.old_lane, w.new_lane, set);
 		assert_same_metrics(&w, &a.comparison, &b.comparison);
-		assert_mirrored_rates(&w, &a.replay, &b.replay, map);
-		null_compared_clear(&a);
+		assert_mirrored_rates(&w, &a.replay, &b.replay, &maps[k]);
 		null_compared_clear(&b);
 	}
-	null_drop(&copy);
+	null_compared_clear(&a);
 }
 
-/* Nodes in a circle: two change places. */
-static void test_nodes_permuted(void **state)
+/*
+ * Nodes in a circle (two change places); and numbers with holes, in the other order: the nodes
+ * between have neither CPUs nor memory.
+ */
+static void assert_renumbered(const struct loaded *capture)
 {
-	int nid[64];
+	int nodes = capture->capture.facts.nr_nodes, nid[NR_COPIES][64];
+	struct relabelling maps[NR_COPIES] = { { .nid = nid[0], .nr_nodes = nodes },
+					       { .nid = nid[1], .nr_nodes = 2 * nodes } };
+	struct loaded copies[NR_COPIES];
 
-	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
-		int nodes = captures[i].capture.facts.nr_nodes;
-		struct relabelling map = { .nid = nid, .nr_nodes = nodes };
-
-		assert_in_range(nodes, 1, 64);
-		for (int n = 0; n < nodes; n++)
-			nid[n] = (n + 1) % nodes;
-		assert_renumbered(&captures[i], "permuted", &map);
+	assert_in_range(nodes, 1, 64);
+	for (int n = 0; n < nodes; n++) {
+		nid[0][n] = (n + 1) % nodes;
+		nid[1][n] = 2 * (nodes - n) - 1;
 	}
+	for (int k = 0; k < NR_COPIES; k++) {
+		relabel(&copies[k], capture, &maps[k], scratch);
+		assert_same_answers(&capture->verify, &copies[k].verify);
+	}
+	for (size_t i = 0; i < sizeof(renumbered_lanes) / sizeof(renumbered_lanes[0]); i++)
+		if (traces || !renumbered_lanes[i].wide)
+			assert_lanes_renumbered(capture, i, copies, maps);
+	for (int k = 0; k < NR_COPIES; k++)
+		null_drop(&copies[k]);
 }
 
-/* Node numbers with holes, in the other order: the nodes between have neither CPUs nor memory. */
-static void test_nodes_spread(void **state)
+static void test_numbers_of_nodes_do_not_matter(void **state)
 {
-	int nid[64];
+	/* Of the shipped captures, for the sake of time, one of each sort. */
+	static const char *const shipped[] = {
+		"cowmix-4.18", "idle-5.10",           "limiter-spin-6.12", "mthp-6.12",
+		"munmap-6.12", "shared-5.10",         "shared-6.1",        "thp-4.18",
+		"thp-7.2",     "numa01-4.18-trylock",
+	};
 
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
-		int nodes = captures[i].capture.facts.nr_nodes;
-		struct relabelling map = { .nid = nid, .nr_nodes = 2 * nodes };
+	for (size_t i = 0; traces && i < null_count; i++)
+		assert_renumbered(&null_captures[i]);
+	for (size_t i = 0; !traces && i < sizeof(shipped) / sizeof(shipped[0]); i++) {
+		struct loaded *capture = null_find(null_captures, null_count, shipped[i]);
 
-		assert_in_range(nodes, 1, 64);
-		for (int n = 0; n < nodes; n++)
-			nid[n] = 2 * (nodes - n) - 1;
-		assert_renumbered(&captures[i], "spread", &map);
+		assert_non_null(capture);
+		assert_renumbered(capture);
 	}
 }
 
 /* ---- the captures ------------------------------------------------------------------- */
-
-static const char *traces; /* NRP_TRACES, with --wide */
 
 static int set_up(void **state)
 {
@@ -309,19 +325,19 @@ static int set_up(void **state)
 	if (!mkdtemp(scratch))
 		return -1;
 	if (traces) {
-		null_load(&captures, &nr_captures, traces, "kernels/*/*.dat", scratch);
-		null_load(&captures, &nr_captures, traces, "policy-pairs/*.dat", scratch);
+		null_load(&null_captures, &null_count, traces, "kernels/*/*.dat", scratch);
+		null_load(&null_captures, &null_count, traces, "policy-pairs/*.dat", scratch);
 	} else {
-		null_load(&captures, &nr_captures, NRP_TEST_DATA, "*.dat", scratch);
+		null_load(&null_captures, &null_count, NRP_TEST_DATA, "*.dat", scratch);
 	}
-	print_message("%zu captures\n", nr_captures);
-	return nr_captures ? 0 : -1;
+	print_message("%zu captures\n", null_count);
+	return null_count ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	null_drop_all(captures, nr_captures);
+	null_drop_all(null_captures, null_count);
 	return rmdir(scratch);
 }
 
@@ -332,8 +348,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_host_against_its_variants_by_name),
 		cmocka_unit_test(test_off_against_off),
 		cmocka_unit_test(test_lane_against_itself),
-		cmocka_unit_test(test_nodes_permuted),
-		cmocka_unit_test(test_nodes_spread),
+		cmocka_unit_test(test_numbers_of_nodes_do_not_matter),
+		cmocka_unit_test(test_pages_end_where_the_last_record_left_them),
+		cmocka_unit_test(test_moved_pages_are_the_sum_over_pairs_of_nodes),
+		cmocka_unit_test(test_huge_pages_add_up_to_vmstat),
+		cmocka_unit_test(test_thp_function_moves_512_pages),
 	};
 
 	if (argc >= 2 && !strcmp(argv[1], "--wide")) {

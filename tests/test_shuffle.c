@@ -38,10 +38,11 @@ static int failures;
 
 static const struct {
 	const char *old_lane, *new_lane, *set;
+	bool wide; /* in the wider set only, for the sake of time */
 } lanes[] = {
-	{ RL "none", "off", NULL },      { RL "none", RL "spin", "quota=64" },
-	{ "host", FILTER "4.18", NULL }, { "host", FILTER "4.19", NULL },
-	{ "host", FILTER "6.1", NULL },
+	{ RL "none", "off", NULL, false },      { RL "none", RL "spin", "quota=64", false },
+	{ "host", FILTER "4.18", NULL, false }, { "host", FILTER "4.19", NULL, true },
+	{ "host", FILTER "6.1", NULL, true },
 };
 #define NR_LANES (sizeof(lanes) / sizeof(lanes[0]))
 
@@ -173,6 +174,8 @@ static void shuffle_capture(const struct loaded *c)
 		for (size_t i = 0; i < NR_LANES; i++) {
 			struct compared x;
 
+			if (lanes[i].wide && !traces)
+				continue;
 			null_compare(&x, &copy, lanes[i].old_lane, lanes[i].new_lane, lanes[i].set);
 			for (int k = 0; k < 2; k++)
 				judge(&tally[i][k], &x, &known, locality[k]);

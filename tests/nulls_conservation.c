@@ -2,27 +2,16 @@
 /*
  * Pages are neither made nor lost: what a replay tracks must add up to what the records say, read
  * one by one, and to what the kernel counted.
- *
- * Without arguments the captures of tests/data run; with --wide those of the folder that NRP_TRACES
- * names (exit status 77, skipped, where it is not set).
  */
-#include "null_util.h"
+#include "nulls.h"
 #include "replay/attempts.h"
 #include "replay/pages.h"
 #include "replay/stream.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "store_util.h"
-
-static char scratch[] = "conservation-XXXXXX";
-static const char *traces; /* NRP_TRACES, with --wide */
-static struct loaded *captures;
-static size_t nr_captures;
 
 /* ---- the record, by cursor ---------------------------------------------------------- */
 
@@ -217,11 +206,11 @@ static void assert_places(const struct loaded *c, const struct record *r, struct
 	}
 }
 
-static void test_pages_end_where_the_last_record_left_them(void **state)
+void test_pages_end_where_the_last_record_left_them(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
-		const struct loaded *c = &captures[i];
+	for (size_t i = 0; i < null_count; i++) {
+		const struct loaded *c = &null_captures[i];
 		struct nrp_worlds *w = follow_host(c);
 		const struct nrp_worlds_totals *totals = nrp_worlds_totals(w);
 		const struct nrp_world_result *world = nrp_worlds_result(w, 0);
@@ -255,15 +244,16 @@ static void test_pages_end_where_the_last_record_left_them(void **state)
 
 /* ---- sums of a replay --------------------------------------------------------------- */
 
-static void test_moved_pages_are_the_sum_over_pairs_of_nodes(void **state)
+void test_moved_pages_are_the_sum_over_pairs_of_nodes(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
+	for (size_t i = 0; i < null_count; i++) {
 		struct compared x;
 		struct record r;
 
-		read_record(&r, &captures[i]);
-		null_compare(&x, &captures[i], "host", "migrate.ratelimit=spin", "new:quota=100");
+		read_record(&r, &null_captures[i]);
+		null_compare(&x, &null_captures[i], "host", "migrate.ratelimit=spin",
+			     "new:quota=100");
 		if (!r.untracked)
 			assert_int_equal(sum_moved(&r), r.moved_pages);
 		assert_int_equal(x.replay.totals.observed_moved_pages, r.moved_pages);
@@ -288,13 +278,13 @@ static bool is_huge(const struct loaded *c)
 }
 
 /* The metric counts base pages, as the kernel does. */
-static void test_huge_pages_add_up_to_vmstat(void **state)
+void test_huge_pages_add_up_to_vmstat(void **state)
 {
 	int compared = 0;
 
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++) {
-		const struct loaded *c = &captures[i];
+	for (size_t i = 0; i < null_count; i++) {
+		const struct loaded *c = &null_captures[i];
 		const struct nrp_verify_counter *k = counter_of(&c->verify, "numa_pages_migrated");
 		const struct nrp_metric *m;
 		struct compared x;
@@ -366,56 +356,13 @@ static uint64_t check_huge_moves(const struct loaded *c)
 }
 
 /* migrate_misplaced_transhuge_page() moves 512 base pages, without migrate_pages(). */
-static void test_thp_function_moves_512_pages(void **state)
+void test_thp_function_moves_512_pages(void **state)
 {
 	uint64_t moves = 0;
 
 	(void)state;
-	for (size_t i = 0; i < nr_captures; i++)
-		if (captures[i].capture.facts.has_thp_function)
-			moves += check_huge_moves(&captures[i]);
+	for (size_t i = 0; i < null_count; i++)
+		if (null_captures[i].capture.facts.has_thp_function)
+			moves += check_huge_moves(&null_captures[i]);
 	assert_true(moves > 0);
-}
-
-/* ---- the captures ------------------------------------------------------------------- */
-
-static int set_up(void **state)
-{
-	(void)state;
-	if (!mkdtemp(scratch))
-		return -1;
-	if (traces) {
-		null_load(&captures, &nr_captures, traces, "kernels/*/*.dat", scratch);
-		null_load(&captures, &nr_captures, traces, "policy-pairs/*.dat", scratch);
-	} else {
-		null_load(&captures, &nr_captures, NRP_TEST_DATA, "*.dat", scratch);
-	}
-	print_message("%zu captures\n", nr_captures);
-	return nr_captures ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	null_drop_all(captures, nr_captures);
-	return rmdir(scratch);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages_end_where_the_last_record_left_them),
-		cmocka_unit_test(test_moved_pages_are_the_sum_over_pairs_of_nodes),
-		cmocka_unit_test(test_huge_pages_add_up_to_vmstat),
-		cmocka_unit_test(test_thp_function_moves_512_pages),
-	};
-
-	if (argc >= 2 && !strcmp(argv[1], "--wide")) {
-		traces = getenv("NRP_TRACES");
-		if (!traces || !*traces) {
-			printf("skipped: NRP_TRACES does not name a folder of captures\n");
-			return 77;
-		}
-	}
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
