@@ -327,6 +327,8 @@ static int set_up(void **state)
 	if (traces) {
 		null_load(&null_captures, &null_count, traces, "kernels/*/*.dat", scratch);
 		null_load(&null_captures, &null_count, traces, "policy-pairs/*.dat", scratch);
+		/* The only one with four nodes. */
+		null_load(&null_captures, &null_count, traces, "big/*.dat", scratch);
 	} else {
 		null_load(&null_captures, &null_count, NRP_TEST_DATA, "*.dat", scratch);
 	}
