@@ -27,6 +27,7 @@ struct shuffling {
 	const struct nrp_host_facts *facts;
 	struct nrp_filter_host host;
 	enum nrp_filter_variant filter;
+	int closed;
 	struct nrp_pages *places, *tasks;
 	struct shuffled known;
 };
@@ -165,7 +166,8 @@ static bool ask_filter(struct shuffling *s, struct nrp_hint_fault *f, const stru
 	NRP_SET(f, hint_fault, scan_seq, t->known ? t->scan_seq : 100);
 	assert_true(nrp_filter_call_of(&call, s->facts, f));
 	answer = nrp_filter_decide(s->filter, &s->host, &call);
-	NRP_SET(f, hint_fault, filter_answer, answer.answer == NRP_FILTER_MOVE);
+	NRP_SET(f, hint_fault, filter_answer,
+		answer.answer == NRP_FILTER_MOVE && f->this_nid != s->closed);
 	p->cpupid = nrp_filter_cpupid(&s->host, (int)f->cpu, f->tid);
 	return f->filter_answer;
 }
@@ -239,9 +241,10 @@ static bool shuffle_row(void *context, enum nrp_record_kind kind, void *row)
 }
 
 void shuffle(struct loaded *ret, struct shuffled *ret_known, const struct loaded *from,
-	     uint64_t seed, const char *scratch)
+	     uint64_t seed, int closed, const char *scratch)
 {
 	struct shuffling s = { .random = mix(seed),
+			       .closed = closed,
 			       .facts = &from->capture.facts,
 			       .host = nrp_filter_host_of(&from->capture.facts),
 			       .places = nrp_pages_new(sizeof(struct place)),

@@ -25,7 +25,8 @@ struct shuffled {
 	double seconds, squares;
 };
 
+/* @closed: a node that no page may move to, as if the filter always said no; -1: none. */
 void shuffle(struct loaded *ret, struct shuffled *ret_known, const struct loaded *from,
-	     uint64_t seed, const char *scratch);
+	     uint64_t seed, int closed, const char *scratch);
 
 #endif

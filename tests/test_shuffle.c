@@ -7,6 +7,7 @@
  * Without arguments two captures of tests/data run; with --wide those of the folder that NRP_TRACES
  * names (exit status 77, skipped, where it is not set).
  */
+#include "relabel.h"
 #include "shuffle.h"
 
 #include <jansson.h>
@@ -165,7 +166,7 @@ static void shuffle_capture(const struct loaded *c)
 		struct shuffled known;
 		struct loaded copy;
 
-		shuffle(&copy, &known, c, seed, scratch);
+		shuffle(&copy, &known, c, seed, -1, scratch);
 		print_message("  %s, seed %d: %llu faults, %llu remote, %llu if no page moved\n",
 			      c->name, (int)seed, (unsigned long long)known.faults,
 			      (unsigned long long)known.remote,
@@ -197,6 +198,44 @@ static void test_nothing_is_gained_where_there_is_no_locality(void **state)
 	assert_int_equal(failures, 0);
 }
 
+/* ---- a node that no attempt names --------------------------------------------------- */
+
+/*
+ * On record nothing moves to one of the nodes; under another filter pages do. What its limiter may
+ * have charged before is as unknown as of any node, whether its number is the highest or not.
+ */
+static void test_node_without_attempts_may_have_any_number(void **state)
+{
+	static const char *const metrics[] = { "migrations_admitted", "migrated_pages" };
+	int swap[2] = { 1, 0 };
+	struct relabelling map = { .nid = swap, .nr_nodes = 2 };
+	struct loaded *capture = null_find(captures, nr_captures, "limiter-6.12");
+	struct loaded last, first;
+	struct compared a, b;
+	struct shuffled known;
+
+	(void)state;
+	if (!capture)
+		skip();
+	shuffle(&last, &known, capture, 5, 1, scratch);
+	relabel(&first, &last, &map, scratch);
+	null_compare(&a, &last, "host", FILTER "4.18," RL "spin", "new:quota=16");
+	null_compare(&b, &first, "host", FILTER "4.18," RL "spin", "new:quota=16");
+	null_drop(&last);
+	null_drop(&first);
+	for (int k = 0; k < 2; k++) {
+		const struct nrp_quantity *p, *q;
+
+		p = &nrp_comparison_metric(&a.comparison, metrics[k])->new_lane;
+		q = &nrp_comparison_metric(&b.comparison, metrics[k])->new_lane;
+		if (p->value != q->value || p->lower != q->lower || p->upper != q->upper)
+			fail_msg("%s: %g [%g, %g], renumbered %g [%g, %g]", metrics[k], p->value,
+				 p->lower, p->upper, q->value, q->lower, q->upper);
+	}
+	null_compared_clear(&a);
+	null_compared_clear(&b);
+}
+
 /* ---- the captures ------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -225,6 +264,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_gained_where_there_is_no_locality),
+		cmocka_unit_test(test_node_without_attempts_may_have_any_number),
 	};
 
 	if (argc >= 2 && !strcmp(argv[1], "--wide")) {
