@@ -88,7 +88,8 @@ static uint32_t differing(const struct nrp_replay *r)
 
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
 		families |= (uint32_t)r->differs[f] << f;
-	return families;
+	/* Limiters that refuse nothing here are the same. */
+	return r->identical ? families & ~BIT(MIGRATE_RATELIMIT) : families;
 }
 
 static bool replayed(int family)
@@ -138,7 +139,7 @@ static void put(struct nrp_comparison *c, const struct nrp_builder *b, enum nrp_
 		out->avoided = difference(&out->old_lane, &out->new_lane);
 		return;
 	}
-	if (r->identical || !moved_by) {
+	if (!moved_by) {
 		out->new_lane = out->old_lane;
 		out->avoided = nrp_exact(0, 3);
 		return;

@@ -3,6 +3,7 @@
 #include "analysis/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *side(int i)
@@ -93,9 +94,18 @@ double nrp_comparison_divergence(const struct nrp_replay *r, int i)
 	return taint > unsure ? taint : unsure;
 }
 
+/* The lanes differ in limiters only, and these refuse nothing here. */
+static bool same_here(const struct nrp_replay *r)
+{
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		if (r->differs[f] && f != NRP_FAMILY_MIGRATE_RATELIMIT)
+			return false;
+	return r->identical;
+}
+
 bool nrp_comparison_withheld(const struct nrp_replay *r, int i)
 {
-	return r->lane[i].spec.profile && !r->identical &&
+	return r->lane[i].spec.profile && !same_here(r) &&
 	       nrp_comparison_divergence(r, i) > NRP_DIVERGENCE_LIMIT;
 }
 
@@ -172,8 +182,30 @@ static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *
 			    (unsigned long long)a->unknown, a->count);
 }
 
+/* Families that the lanes name differently, and that make no difference here. */
+static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
+		const struct nrp_family *family = nrp_family((enum nrp_family_id)f);
+		int8_t a = r->lane[0].variant[f], b = r->lane[1].variant[f];
+
+		if (r->differs[f] || a == b || a < 0 || b < 0 || r->off_differs ||
+		    f == NRP_FAMILY_MIGRATE_FILTER)
+			continue;
+		nrp_comparison_note(
+			c, "no_difference_on_trace",
+			json_pack("{s:s,s:s,s:s,s:s}", "family", family->name, "old",
+				  family->variant[a].name, "new", family->variant[b].name, "reason",
+				  r->moot[f] ? "not_exercised" : "not_told_apart"),
+			"%s: nothing on this capture that %s and %s decide differently%s",
+			family->name, family->variant[a].name, family->variant[b].name,
+			r->moot[f] ? "" : ", as far as it can be told");
+	}
+}
+
 static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
+	same_notes(c, r);
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
 		const char *name = nrp_family((enum nrp_family_id)f)->name;
 
@@ -306,8 +338,8 @@ static const char *direction(const struct nrp_quantity *q, bool model)
 		return "fewer";
 	if (q->has_upper && q->upper < 0)
 		return "more";
-	/* Bounds that allow anything do not make a model's answer void. */
-	if (model && q->has_value && q->value != 0)
+	/* Bounds that allow anything do not make a model's answer void; a rounding error does. */
+	if (model && q->has_value && fabs(q->value) >= 0.5)
 		return q->value > 0 ? "fewer by the model" : "more by the model";
 	return "unchanged within error";
 }
@@ -367,10 +399,13 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 	}
 	nrp_comparison_note(
 		c, "remote_accesses_lower_estimate",
-		json_pack("{s:f,s:f,s:f,s:f}", "borrowed_rate_page_seconds", n->borrowed,
+		json_pack("{s:f,s:f,s:f,s:o}", "borrowed_rate_page_seconds", n->borrowed,
 			  "no_rate_page_seconds", n->uncovered, "top_percent_share",
 			  r->totals.concentration, "top_percent_share_new",
-			  r->totals.world_concentration),
+			  /* The first world is the new lane's where the old one ran. */
+			  r->lane[0].observed && r->lane[1].nr_worlds
+				  ? json_real(r->totals.world_concentration)
+				  : json_null()),
 		"remote_accesses are first touches of armed pages, a lower estimate of accesses: "
 		"what follows a touch is not seen; the most remote 1 %% of pages have %.0f %% of "
 		"the remote page-time on record",
@@ -384,6 +419,7 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		const struct nrp_replay_lane *lane = &r->lane[i];
 		const struct nrp_scan_effects_result *e = &lane->effects;
 		const struct nrp_world_result *w = &lane->world[NRP_WORLD_CENTRAL];
+		char ranges[128] = "";
 
 		if (lane->opens)
 			nrp_comparison_note(c, "unobserved_entries",
@@ -394,6 +430,12 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 					    side(i));
 		if (lane->observed || (!lane->has_scan && lane->pte < 0))
 			continue;
+		if (lane->has_scan)
+			snprintf(ranges, sizeof(ranges),
+				 "; it arms %llu ranges (%llu certain, %llu more possible)",
+				 (unsigned long long)e->ranges,
+				 (unsigned long long)e->certain_ranges,
+				 (unsigned long long)e->possible_ranges);
 		nrp_comparison_note(
 			c, "scan_decisions",
 			json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "lane", side(i), "avoided_faults",
@@ -468,7 +510,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	for (int i = 0; i < 2; i++)
 		if (limits(&r->lane[i]) && !r->identical)
 			e0_note(c, &r->lane[i], i);
-	if (!r->identical)
+	if (!same_here(r))
 		feedback_notes(c, r);
 	unexplained_note(c, r);
 	scope_notes(c, r);

@@ -96,7 +96,7 @@ static void format_number(char *buf, size_t size, bool has, double value, const 
 	else if (value == floor(value) && fabs(value) < 1e15)
 		snprintf(buf, size, "%.0f", value);
 	else
-		snprintf(buf, size, "%.1f", value);
+		snprintf(buf, size, "%.1f", fabs(value) < 0.05 ? 0 : value);
 }
 
 /* "1279 [514, 6121]", "6121", "-" */
@@ -137,6 +137,17 @@ static bool unmoved(const struct nrp_metric *m)
 	return m->avoided.class == NRP_CLASS_EXACT && m->avoided.value == 0;
 }
 
+/* Both sides unknown, or one, and the other none because balancing is off. */
+static bool hidden(const struct nrp_metric *m)
+{
+	const struct nrp_quantity *a = &m->old_lane, *b = &m->new_lane;
+	bool no_a = a->class == NRP_CLASS_NOT_OBSERVABLE;
+	bool no_b = b->class == NRP_CLASS_NOT_OBSERVABLE;
+
+	return (no_a && no_b) || (no_a && b->class == NRP_CLASS_EXACT && b->value == 0) ||
+	       (no_b && a->class == NRP_CLASS_EXACT && a->value == 0);
+}
+
 static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmoved,
 		       const char *title, size_t width)
 {
@@ -144,11 +155,9 @@ static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmo
 
 	for (size_t i = 0; i < c->nr_metrics; i++) {
 		const struct nrp_metric *m = &c->metric[i];
-		bool hidden = m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
-			      m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE;
 		size_t used = strlen(list);
 
-		if (hidden && unmoved(m) == want_unmoved)
+		if (hidden(m) && unmoved(m) == want_unmoved)
 			snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
 				 m->name);
 	}
@@ -169,8 +178,7 @@ static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t widt
 		struct libscols_line *line;
 		char text[3][160];
 
-		if (m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
-		    m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE)
+		if (hidden(m))
 			continue;
 		line = scols_table_new_line(t, NULL);
 		format_quantity(text[0], sizeof(text[0]), &m->old_lane);

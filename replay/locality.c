@@ -562,9 +562,27 @@ static struct difference *sum_differences(const struct nrp_locality *b, int worl
 	return sum;
 }
 
+/*
+ * Of one node: what remote page-time of joined VMAs may be off by, if the address spaces that are
+ * known to map them were on any nodes. @whole: of all page-time; else of page-time that lies
+ * elsewhere on one side of a difference.
+ */
+static double doubt(const struct nrp_locality *b, const struct vma *v, const double *lying,
+		    bool whole)
+{
+	double mappings = 0, seconds = 0;
+
+	for (int n = 0; n < b->nr_nodes; n++) {
+		mappings += v->node[n].mappings;
+		seconds += fabs(lying[n]);
+	}
+	return mappings * seconds / (whole ? 1 : 2) / b->nr_nodes;
+}
+
 /* Page-seconds of one leader and node: the estimate, and both holds. */
 struct remote_time {
 	double value, held[2];
+	double mixed; /* of value: by the mix of users, who touch pages at one rate */
 };
 
 static void add_time(struct nrp_page_time *t, const struct remote_time *r, double rate, double low,
@@ -578,17 +596,29 @@ static void add_time(struct nrp_page_time *t, const struct remote_time *r, doubl
 	t->upper += (most > 0 ? high : low) * most;
 }
 
+/* Of a VMA from all nodes; @missing if nobody knows. */
+static double mean_rate(const struct nrp_locality *b, const struct vma *v, double missing)
+{
+	struct pool pool = { 0 };
+
+	add_to_pool(b, v, &pool);
+	return pool.seconds > LEAST_PAGE_SECONDS ? pool.touches / pool.seconds : missing;
+}
+
 static double add_remote(const struct nrp_locality *b, const struct vma *v, int n,
 			 const struct remote_time *t, struct nrp_remote *ret)
 {
 	struct nrp_touch_rate r;
-	double seconds = fmax(fabs(t->value), fmax(fabs(t->held[0]), fabs(t->held[1])));
+	double seconds = joined(v) ? fabs(t->value)
+				   : fmax(fabs(t->value), fmax(fabs(t->held[0]), fabs(t->held[1])));
 	bool known = rate_of(b, v, n, &r);
 
 	add_time(&ret->residency, t, 1, 1, 1);
 	ret->shared += joined(v) ? seconds : 0;
 	if (known)
 		add_time(&ret->accesses, t, r.rate, r.lower, r.upper);
+	if (known && t->mixed != 0)
+		ret->accesses.value += (mean_rate(b, v, r.rate) - r.rate) * t->mixed;
 	*(!known ? &ret->uncovered : r.borrowed ? &ret->borrowed : &ret->covered) += seconds;
 	return known ? r.upper : 0;
 }
@@ -609,15 +639,21 @@ static double add_leader(const struct nrp_locality *b, const struct vma *v,
 	double keep = persistence(b, v), fastest = 0;
 
 	for (int n = 0; n < b->nr_nodes; n++) {
-		struct remote_time t;
+		struct remote_time t = { 0 };
 
 		if (joined(v)) {
-			t.value = t.held[0] = t.held[1] = elsewhere(b, v, lying, n);
+			/* Who else maps the pages, and where, is known from below only. */
+			double open = doubt(b, v, lying, record > 0);
+
+			t.value = elsewhere(b, v, lying, n);
+			t.held[0] = record > 0 ? 0 : t.value - open;
+			t.held[1] = t.value + open;
 		} else {
 			for (int h = 0; h < 2; h++)
 				t.held[h] = record * v->node[n].held[h] + other * d[n].held[h];
 			t.held[1] += keep * (record * v->node[n].tail + other * d[n].tail);
-			t.value = keep * t.held[0] + (1 - keep) * mixed(b, v, lying, n);
+			t.mixed = (1 - keep) * mixed(b, v, lying, n);
+			t.value = keep * t.held[0] + t.mixed;
 		}
 		if (t.value != 0 || t.held[0] != 0 || t.held[1] != 0)
 			fastest = fmax(fastest, add_remote(b, v, n, &t, ret));

@@ -15,7 +15,8 @@
  *
  * Pages of several address spaces (joined VMAs) have all of these as users at once, each where its
  * threads are: a single-threaded process never arms pages that are local to it, so the last fault
- * says nothing of those that use the page where it is. Armed page-seconds go to the nodes where the
+ * says nothing of those that use the page where it is. Others may map the pages unseen: the bounds
+ * allow for users on any node. Armed page-seconds go to the nodes where the
  * address space that armed them has threads.
  *
  * Times are seconds from an origin of the caller's. All functions that return int: 0 or -ENOMEM.

@@ -24,19 +24,6 @@ int nrp_replay_load_waits(struct nrp_replay *r, struct nrp_store *store,
 					   &o->has_migration_waits, err);
 }
 
-/* What others waited for this fault's migration. With lost events no cause is certain. */
-static struct nrp_fault_waits waits_of(const struct nrp_replay *r, const struct nrp_hint_fault *f)
-{
-	struct nrp_fault_waits w = nrp_waits_of_fault(&r->waits, f->time, f->tid);
-
-	if (r->lossy) {
-		w.possible.waits += w.certain.waits;
-		w.possible.ns += w.certain.ns;
-		w.certain = (struct nrp_wait_count){ 0 };
-	}
-	return w;
-}
-
 int nrp_replay_load_samples(struct nrp_replay *r, struct nrp_store *store,
 			    const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -89,6 +76,13 @@ static int nr_nodes(const struct nrp_replay *r, const struct nrp_capture *captur
 							      : r->attempts.nr_nodes;
 }
 
+/* Do scans come at another pace from the start, because the scanner or its periods are others? */
+static bool other_pace(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	return lane->has_scan || lane->pte >= 0 || lane->opens ||
+	       r->differs[NRP_FAMILY_SCAN_RESET] || r->differs[NRP_FAMILY_TASK_CLAIM];
+}
+
 /*
  * Central: the lane as it is. High: every page that was ever attempted moves, as without a limiter:
  * a limiter can delay moves but offers no new ones. Sparse: a page that moved does not try again,
@@ -117,6 +111,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 
 	/* Without balancing nothing is left open. */
 	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
+	base.diverged = other_pace(r, lane);
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {
@@ -160,7 +155,33 @@ struct feed {
 	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
 	const struct nrp_ratelimit_lane *host;
 	size_t attempt;
+	/* Last attempt of a thread whose waits were taken: a clock may stand still between two. */
+	struct {
+		uint64_t time;
+		int32_t tid;
+	} waited[256];
 };
+
+/* What others waited for this fault's migration. With lost events no cause is certain. */
+static struct nrp_fault_waits waits_of(struct feed *d, const struct nrp_hint_fault *f)
+{
+	const struct nrp_replay *r = d->r;
+	struct nrp_fault_waits w = { 0 };
+	size_t i = (uint32_t)f->tid & 255;
+
+	if (d->waited[i].tid == f->tid && d->waited[i].time == f->time)
+		return w;
+	d->waited[i].tid = f->tid;
+	d->waited[i].time = f->time;
+	w = nrp_waits_of_fault(&r->waits, f->time, f->tid);
+
+	if (r->lossy) {
+		w.possible.waits += w.certain.waits;
+		w.possible.ns += w.certain.ns;
+		w.certain = (struct nrp_wait_count){ 0 };
+	}
+	return w;
+}
 
 static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 {
@@ -174,7 +195,7 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 		context.refused = a.evidence == NRP_LIMITER_DENIED ||
 				  (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
 				   !d->host->decision[d->attempt].admitted);
-		context.waits = waits_of(r, f);
+		context.waits = waits_of(d, f);
 		r->observed.attempts++;
 		r->observed.attempt_pages += a.pages;
 		r->observed.refused += context.refused;

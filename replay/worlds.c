@@ -75,6 +75,7 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 		if (!new_world(&w->world[i], &configs[i]))
 			goto nomem;
 		w->thinned |= (uint32_t)configs[i].thin_after_divergence << i;
+		w->diverged |= (uint32_t)configs[i].diverged << i;
 		w->same_filter &= configs[i].filter == host_filter;
 		w->one_filter &= configs[i].filter == configs[0].filter;
 		if (w->first_of_lane[configs[i].lane] < 0)
@@ -273,8 +274,8 @@ int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 	mm->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
 	mm->kept = 0;
 	for (int i = 0; i < w->nr_worlds; i++) {
-		bool keep = !(w->thinned & mm->diverged & UINT32_C(1) << i) ||
-			    pass->time >= mm->last_kept[i] + w->period_max_ns;
+		bool keep = !(w->thinned & (mm->diverged | w->diverged) & UINT32_C(1) << i) ||
+			    !mm->last_kept[i] || pass->time >= mm->last_kept[i] + w->period_max_ns;
 
 		if (keep) {
 			mm->kept |= UINT32_C(1) << i;
@@ -355,7 +356,7 @@ static bool spares_local(struct nrp_worlds *w, const struct nrp_step *s)
 
 static void find_scan(struct nrp_worlds *w, struct nrp_step *s)
 {
-	uint32_t thinned = w->thinned & s->mm->diverged;
+	uint32_t thinned = w->thinned & (s->mm->diverged | w->diverged);
 	bool unsure;
 
 	s->is_private = spares_local(w, s);

@@ -51,6 +51,7 @@ struct nrp_world_config {
 	 * rarely as once per longest scan period: faults of passes in between are dropped.
 	 */
 	bool thin_after_divergence;
+	bool diverged; /* from the start */
 };
 
 struct nrp_world_result {

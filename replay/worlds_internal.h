@@ -84,6 +84,7 @@ struct nrp_worlds {
 	int nr_nodes, nr_worlds;
 	int first_of_lane[2]; /* its central world, -1: no world */
 	uint32_t thinned;     /* bit w: world w leaves passes out */
+	uint32_t diverged;    /* bit w: from the start */
 	bool same_filter;     /* all worlds have the host's */
 	bool one_filter;      /* all worlds have the same */
 	struct nrp_world world[NRP_MAX_WORLDS];
