@@ -46,6 +46,13 @@ struct pool {
 	double touches, seconds;
 };
 
+/* How users of an address space persist. */
+struct habit {
+	uint64_t pairs, repeats;           /* of its pages */
+	uint64_t task_pairs, task_repeats; /* of its tasks */
+	double chance;                     /* that two faults come from one node */
+};
+
 struct nrp_locality {
 	int nr_nodes, nr_worlds;
 	struct vma *vmas;
@@ -55,7 +62,7 @@ struct nrp_locality {
 	uint32_t nr_dirty;
 	struct pool *pools; /* after the end: per address space, and of all in the last one */
 	uint32_t nr_pools;
-	double *task_persistence; /* per address space, after the end */
+	struct habit *habits; /* per address space, after the end */
 };
 
 struct nrp_locality *nrp_locality_new(int nr_nodes, int nr_worlds)
@@ -82,7 +89,7 @@ struct nrp_locality *nrp_locality_free(struct nrp_locality *b)
 	free(b->vmas);
 	free(b->dirty);
 	free(b->pools);
-	free(b->task_persistence);
+	free(b->habits);
 	nrp_pages_free(b->numbers);
 	free(b);
 	return NULL;
@@ -377,20 +384,53 @@ static void add_to_pool(const struct nrp_locality *b, const struct vma *v, struc
 	}
 }
 
+static double chance_of(const double *faults, int nr_nodes)
+{
+	double all = 0, squares = 0;
+
+	for (int n = 0; n < nr_nodes; n++) {
+		all += faults[n];
+		squares += faults[n] * faults[n];
+	}
+	return all > 0 ? squares / (all * all) : 1;
+}
+
+static int find_habits(struct nrp_locality *b, struct nrp_address_spaces *spaces)
+{
+	uint32_t count = nrp_nr_address_spaces(spaces);
+	size_t nodes = (size_t)b->nr_nodes;
+	double *faults = calloc((size_t)count * nodes + 1, sizeof(*faults));
+
+	b->habits = calloc((size_t)count + 1, sizeof(*b->habits));
+	if (!faults || !b->habits) {
+		free(faults);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct vma *v = &b->vmas[i];
+
+		b->habits[v->mm].pairs += v->pairs;
+		b->habits[v->mm].repeats += v->repeats;
+		for (size_t n = 0; n < nodes; n++)
+			faults[v->mm * nodes + n] += (double)v->node[n].faults;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nrp_mm *mm = nrp_address_space(spaces, i);
+
+		b->habits[i].task_pairs = mm->task_pairs;
+		b->habits[i].task_repeats = mm->task_repeats;
+		b->habits[i].chance = chance_of(faults + i * nodes, b->nr_nodes);
+	}
+	free(faults);
+	return 0;
+}
+
 int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *spaces, double now)
 {
 	b->nr_pools = nrp_nr_address_spaces(spaces) + 1;
 	b->pools = calloc(b->nr_pools, sizeof(*b->pools));
-	b->task_persistence = calloc(b->nr_pools, sizeof(*b->task_persistence));
-	if (!b->pools || !b->task_persistence)
+	if (!b->pools || find_habits(b, spaces) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < b->nr_pools - 1; i++) {
-		const struct nrp_mm *mm = nrp_address_space(spaces, i);
-
-		b->task_persistence[i] = mm->task_pairs >= LEAST_PAIRS
-						 ? (double)mm->task_repeats / (double)mm->task_pairs
-						 : 1;
-	}
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct vma *v = &b->vmas[i], *leader = &b->vmas[leader_of(b, i)];
 		const struct nrp_presence *p = nrp_address_space(spaces, v->mm)->presence;
@@ -514,19 +554,32 @@ static double share_of(const struct nrp_locality *b, const struct vma *v, int n)
 	return all > 0 ? (double)v->node[n].faults / all : 0;
 }
 
-/* How far the last user of a page is its present one: 1 always, 0 no more than by chance. */
+/* Share of repeats above @chance; 1 where there is one user only. */
+static double above_chance(uint64_t repeats, uint64_t pairs, double chance)
+{
+	if (chance > 0.999)
+		return 1;
+	return fmin(fmax(((double)repeats / (double)pairs - chance) / (1 - chance), 0), 1);
+}
+
+/*
+ * How far the last user of a page is its present one: 1 always, 0 no more than by chance. By the
+ * VMA's pages; where these are too few, by those of its address space, else by its tasks.
+ */
 static double persistence(const struct nrp_locality *b, const struct vma *v)
 {
-	double repeats = v->pairs >= LEAST_PAIRS ? (double)v->repeats / (double)v->pairs
-						 : b->task_persistence[v->mm];
+	const struct habit *h = &b->habits[v->mm];
 	double chance = 0;
 
 	for (int n = 0; n < b->nr_nodes; n++)
 		chance += share_of(b, v, n) * share_of(b, v, n);
-	/* One user, or none on record. */
-	if (chance <= 0 || chance > 0.999)
-		return 1;
-	return fmin(fmax((repeats - chance) / (1 - chance), 0), 1);
+	if (v->pairs >= LEAST_PAIRS)
+		return above_chance(v->repeats, v->pairs, chance);
+	if (h->pairs >= LEAST_PAIRS)
+		return above_chance(h->repeats, h->pairs, h->chance);
+	if (h->task_pairs >= LEAST_PAIRS)
+		return above_chance(h->task_repeats, h->task_pairs, h->chance);
+	return 1;
 }
 
 /* Page-seconds remote to users on @n, if these are the VMA's mix of users. */

@@ -162,9 +162,20 @@ static int check_scans(struct nrp_verify *v, struct nrp_store *store,
 			*err = why;
 		return r;
 	}
-	v->has_scan = v->scan.passes > 0;
-	if (v->has_scan)
-		scan_check(v);
+	if (!v->scan.passes)
+		return 0;
+	/* A capture that begins in the middle of things may not show enough of the VMAs' state. */
+	if (v->scan.check[v->scan.chosen].disagree > v->scan.passes / 2) {
+		nrp_verify_note(
+			v, "scan_not_explained",
+			"scan.vma: no variant explains more than %llu of %llu passes; the host's "
+			"is taken for unknown",
+			(unsigned long long)v->scan.check[v->scan.chosen].agree,
+			(unsigned long long)v->scan.passes);
+		return 0;
+	}
+	v->has_scan = true;
+	scan_check(v);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "store_util.h"
 
 struct place {
+	uint64_t vm_start;
 	bool seen;
 	int16_t nid, first;
 	uint32_t cpupid;
@@ -70,6 +71,7 @@ static struct place *place_of(struct shuffling *s, const struct nrp_hint_fault *
 	p->cpupid = nrp_filter_cpupid_unset(&s->host);
 	p->time = f->time;
 	p->pages = nrp_fault_pages(f);
+	p->vm_start = f->vm_start;
 	return p;
 }
 
@@ -78,8 +80,17 @@ static void count_time(struct shuffling *s, const struct place *p, uint64_t now)
 {
 	double seconds = (double)(now - p->time) * 1e-9 * p->pages;
 
+	size_t i = 0;
+
 	s->known.seconds += seconds;
 	s->known.squares += seconds * seconds;
+	while (i < s->known.nr_vmas && s->known.vma[i].vm_start != p->vm_start)
+		i++;
+	if (i == sizeof(s->known.vma) / sizeof(s->known.vma[0]))
+		return;
+	if (i == s->known.nr_vmas)
+		s->known.vma[s->known.nr_vmas++].vm_start = p->vm_start;
+	s->known.vma[i].squares += seconds * seconds;
 }
 
 static void count_fault(struct shuffling *s, const struct place *p, const struct nrp_hint_fault *f,

@@ -23,6 +23,12 @@ struct shuffled {
 	 * the draw of a coin.
 	 */
 	double seconds, squares;
+	/* The squares by VMA: those of small, busy VMAs weigh more in accesses. */
+	struct {
+		uint64_t vm_start;
+		double squares;
+	} vma[64];
+	size_t nr_vmas;
 };
 
 /* @closed: a node that no page may move to, as if the filter always said no; -1: none. */

@@ -83,7 +83,11 @@ static void host_by_name(const struct loaded *c, char *lane, size_t size)
 	*lane = '\0';
 	for (size_t i = 0; i < c->verify.nr_checks; i++) {
 		const struct nrp_verify_check *k = &c->verify.check[i];
+		const struct nrp_verify_variant *v = &k->variant[k->chosen];
 
+		/* A host with a rule switched off has no variant's name. */
+		if (v->disagree > v->agree)
+			continue;
 		used += (size_t)snprintf(lane + used, size - used, "%s%s=%s", used ? "," : "",
 					 k->family, k->variant[k->chosen].variant);
 		assert_true(used < size);

@@ -72,23 +72,53 @@ static double chance(const struct shuffled *known)
 	return sqrt(known->squares) / (known->seconds / 2);
 }
 
-static bool is_small(const struct nrp_metric *m, const struct shuffled *known)
+/*
+ * The same in touches: the squares of a VMA weigh as its touch rate. The rates are the product's:
+ * they only say how far chance may go.
+ */
+static double chance_touches(const struct shuffled *known, const struct nrp_replay *r)
 {
-	double total = (m->old_lane.value + m->new_lane.value) / 2;
+	double sum = 0;
 
-	return fabs(m->avoided.value) <= SIGMAS * chance(known) * total;
+	for (size_t v = 0; v < known->nr_vmas; v++) {
+		double rate = 0;
+
+		for (size_t i = 0; i < r->nr_rates; i++)
+			if (r->rates[i].vm_start == known->vma[v].vm_start)
+				rate = fmax(rate, r->rates[i].rate);
+		sum += known->vma[v].squares * rate * rate;
+	}
+	return sqrt(sum);
+}
+
+/* One standard deviation of what comes by chance. */
+static double deviation(const struct compared *x, const struct nrp_metric *m,
+			const struct shuffled *known)
+{
+	double total = (m->old_lane.value + m->new_lane.value) / 2, all = chance(known) * total;
+
+	if (strcmp(m->name, "remote_accesses") != 0)
+		return all;
+	return fmax(all, chance_touches(known, &x->replay));
+}
+
+static bool is_small(const struct compared *x, const struct nrp_metric *m,
+		     const struct shuffled *known)
+{
+	return fabs(m->avoided.value) <= SIGMAS * deviation(x, m, known);
 }
 
 /* Nor may the interval miss 0 by much. */
-static bool is_near(const struct nrp_metric *m, const struct shuffled *known)
+static bool is_near(const struct compared *x, const struct nrp_metric *m,
+		    const struct shuffled *known)
 {
-	double total = (m->old_lane.value + m->new_lane.value) / 2, far = 0;
+	double far = 0;
 
 	if (m->avoided.has_lower)
 		far = fmax(far, m->avoided.lower);
 	if (m->avoided.has_upper)
 		far = fmax(far, -m->avoided.upper);
-	return far <= SIGMAS * chance(known) * total;
+	return far <= SIGMAS * deviation(x, m, known);
 }
 
 static bool verdict_says_unchanged(const struct nrp_comparison *c, const char *metric)
@@ -121,14 +151,13 @@ static void judge(struct tally *t, const struct compared *x, const struct shuffl
 		return;
 	t->draws++;
 	t->excluded += excludes_zero(&m->avoided);
-	t->large += !is_small(m, known);
-	t->far += !is_near(m, known);
+	t->large += !is_small(x, m, known);
+	t->far += !is_near(x, m, known);
 	t->said += !verdict_says_unchanged(&x->comparison, name);
-	if (excludes_zero(&m->avoided) || !is_small(m, known))
+	if (excludes_zero(&m->avoided) || !is_small(x, m, known))
 		print_message("    %s of %.6g: %+.6g [%+.6g, %+.6g]; by chance %.3g\n", name,
 			      (m->old_lane.value + m->new_lane.value) / 2, m->avoided.value,
-			      m->avoided.lower, m->avoided.upper,
-			      chance(known) * (m->old_lane.value + m->new_lane.value) / 2);
+			      m->avoided.lower, m->avoided.upper, deviation(x, m, known));
 }
 
 static void report(const struct loaded *c, size_t lane, const char *metric, const struct tally *t)
