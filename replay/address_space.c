@@ -87,6 +87,11 @@ int64_t nrp_address_space_of(struct nrp_address_spaces *s, uint64_t mm)
 	return s->last;
 }
 
+int64_t nrp_address_space_again(const struct nrp_address_spaces *s, uint64_t mm)
+{
+	return s->last < s->count && s->at[s->last]->mm == mm ? (int64_t)s->last : -1;
+}
+
 struct nrp_mm *nrp_address_space(struct nrp_address_spaces *s, uint32_t number)
 {
 	return s->at[number];

@@ -58,6 +58,8 @@ struct nrp_address_spaces *nrp_address_spaces_new(int nr_nodes);
 struct nrp_address_spaces *nrp_address_spaces_free(struct nrp_address_spaces *spaces);
 /* Number of the address space, made on first use, from 0; -ENOMEM. */
 int64_t nrp_address_space_of(struct nrp_address_spaces *spaces, uint64_t mm);
+/* The same, if it was the one found last; else -1. */
+int64_t nrp_address_space_again(const struct nrp_address_spaces *spaces, uint64_t mm);
 struct nrp_mm *nrp_address_space(struct nrp_address_spaces *spaces, uint32_t number);
 uint32_t nrp_nr_address_spaces(const struct nrp_address_spaces *spaces);
 

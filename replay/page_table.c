@@ -87,7 +87,7 @@ static struct nrp_page *make(struct nrp_page_table *t, uint32_t mm, uint64_t vfn
 	struct nrp_page *p = slot_of(t, mm, vfn);
 
 	if (!p->mm) {
-		if (2 * (t->count + 1) > t->mask) {
+		if (4 * (t->count + 1) > 3 * t->mask) {
 			if (!grow(t))
 				return NULL;
 			p = slot_of(t, mm, vfn);
@@ -223,6 +223,11 @@ struct nrp_page *nrp_page_table_get(struct nrp_page_table *t, struct nrp_mm *mm,
 	end_smaller(t, mm, number, first, pages);
 	mm->orders |= 1u << order_of(pages);
 	return make(t, number, first, pages);
+}
+
+void nrp_page_table_prefetch(const struct nrp_page_table *t, uint32_t number, uint64_t vfn)
+{
+	__builtin_prefetch(&t->slots[home(number + 1, vfn) & t->mask], 1);
 }
 
 struct nrp_page *nrp_page_table_find(struct nrp_page_table *t, const struct nrp_mm *mm,

@@ -53,6 +53,8 @@ struct nrp_page_table *nrp_page_table_free(struct nrp_page_table *table);
  */
 struct nrp_page *nrp_page_table_get(struct nrp_page_table *table, struct nrp_mm *mm,
 				    uint32_t number, uint64_t vfn, uint32_t pages);
+/* Fetches the cache line of a page that is soon asked for. */
+void nrp_page_table_prefetch(const struct nrp_page_table *table, uint32_t number, uint64_t vfn);
 /* Without making one: NULL if no page holds @vfn. */
 struct nrp_page *nrp_page_table_find(struct nrp_page_table *table, const struct nrp_mm *mm,
 				     uint32_t number, uint64_t vfn);

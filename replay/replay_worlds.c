@@ -228,6 +228,7 @@ static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const 
 
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
 {
+	const struct nrp_hint_fault *soon;
 	enum nrp_replay_stream_kind kind;
 	const void *row;
 	int ret;
@@ -247,6 +248,9 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 			ret = nrp_worlds_scan_range(d->worlds, row);
 			break;
 		case NRP_STREAM_FAULT:
+			soon = nrp_replay_stream_soon(stream);
+			if (soon)
+				nrp_worlds_prefetch(d->worlds, soon->mm, soon->addr);
 			ret = feed_fault(d, row);
 			break;
 		}

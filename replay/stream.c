@@ -103,6 +103,14 @@ struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *s)
 	return NULL;
 }
 
+/* Far enough ahead for a cache line to arrive. */
+#define SOON 6
+
+const struct nrp_hint_fault *nrp_replay_stream_soon(const struct nrp_replay_stream *s)
+{
+	return nrp_cursor_ahead(s->source[NRP_STREAM_FAULT].cursor, SOON);
+}
+
 static bool before(const struct waiting *a, const struct waiting *b)
 {
 	if (a->time != b->time)

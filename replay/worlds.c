@@ -632,21 +632,6 @@ static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end
 	return 0;
 }
 
-/* Does the task fault from the node of its last event? */
-static int task_again(struct nrp_worlds *w, int32_t tid, uint32_t number, int nid)
-{
-	const struct nrp_task *t = nrp_worlds_task(w, tid);
-	struct nrp_mm *mm = nrp_address_space(w->spaces, number);
-
-	if (!t)
-		return -ENOMEM;
-	if (!t->alive || t->mm != number + 1)
-		return 0;
-	mm->task_pairs++;
-	mm->task_repeats += t->node == nid;
-	return 0;
-}
-
 int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		     const struct nrp_fault_context *context)
 {
@@ -684,15 +669,31 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		w->succeeded += s.moved;
 	}
 	number = nrp_address_space_of(w->spaces, f->mm);
-	if (number < 0 || task_again(w, f->tid, (uint32_t)number, s.this) < 0 ||
-	    see_task(w, f->tid, (uint32_t)number, s.this, f->time, &s.task) < 0)
+	if (number < 0)
+		return -ENOMEM;
+	s.mm = nrp_address_space(w->spaces, (uint32_t)number);
+	s.task = nrp_worlds_task(w, f->tid);
+	if (!s.task)
+		return -ENOMEM;
+	if (s.task->alive && s.task->mm == number + 1) {
+		s.mm->task_pairs++;
+		s.mm->task_repeats += s.task->node == s.this;
+	}
+	if (nrp_worlds_task_seen(w, s.task, (uint32_t)number, s.this, f->time) < 0)
 		return -ENOMEM;
 	nrp_worlds_learn_task(s.task, f);
-	s.mm = nrp_address_space(w->spaces, (uint32_t)number);
 	find_scan(w, &s);
 	if (find_page(w, &s, (uint32_t)number) < 0)
 		return -ENOMEM;
 	return follow(w, &s, attempt.end_time);
+}
+
+void nrp_worlds_prefetch(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
+{
+	int64_t number = nrp_address_space_again(w->spaces, mm);
+
+	if (number >= 0)
+		nrp_page_table_prefetch(w->pages, (uint32_t)number, addr / w->page_size);
 }
 
 /* ---- the end ------------------------------------------------------------------------ */

@@ -502,6 +502,13 @@ int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_
 	return 1;
 }
 
+const void *nrp_cursor_ahead(const struct nrp_cursor *cursor, uint32_t rows)
+{
+	if (cursor->run_done + rows > cursor->run)
+		return NULL;
+	return cursor->row + (size_t)rows * cursor->desc->row_size;
+}
+
 struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor)
 {
 	if (!cursor)
