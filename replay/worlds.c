@@ -62,7 +62,9 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	w->facts = facts;
 	w->filter_host = nrp_filter_host_of(facts);
 	w->host_filter = host_filter;
-	w->page_size = facts->page_size > 0 ? (uint64_t)facts->page_size : 4096;
+	w->page_shift = facts->page_size > 0
+				? (unsigned int)__builtin_ctzll((uint64_t)facts->page_size)
+				: 12;
 	w->period_max_ns = period_max_ms * 1000000;
 	w->origin = origin;
 	w->nr_nodes = count_nodes(facts);
@@ -231,7 +233,7 @@ static void close_page(struct nrp_worlds *w, struct nrp_page *p)
 	w->failed |= account_time(w, p, w->now, NRP_NOWHERE) < 0;
 	w->totals.page_seconds += nrp_worlds_seconds(w, w->now) * p->pages;
 	for (int i = 0; place && i < w->nr_worlds; i++)
-		nrp_world_missing(w, i, &place[i], p->vfn * w->page_size, mm, w->now);
+		nrp_world_missing(w, i, &place[i], p->vfn << w->page_shift, mm, w->now);
 	w->failed |= book_page(w, p, nrp_worlds_seconds(w, w->now)) < 0;
 }
 
@@ -398,7 +400,7 @@ static uint64_t vm_start_of(const struct nrp_hint_fault *f)
 /* The page of the fault, made on first sight. */
 static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 {
-	uint64_t vfn = s->f->addr / w->page_size;
+	uint64_t vfn = s->f->addr >> w->page_shift;
 	uint32_t pages = NRP_NULL(s->f, hint_fault, pages) ? 0 : s->f->pages;
 	struct nrp_page_name name = { .space = number, .vfn = vfn };
 	bool joined = false, parted = false;
@@ -693,7 +695,7 @@ void nrp_worlds_prefetch(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
 	int64_t number = nrp_address_space_again(w->spaces, mm);
 
 	if (number >= 0)
-		nrp_page_table_prefetch(w->pages, (uint32_t)number, addr / w->page_size);
+		nrp_page_table_prefetch(w->pages, (uint32_t)number, addr >> w->page_shift);
 }
 
 /* ---- the end ------------------------------------------------------------------------ */

@@ -80,7 +80,8 @@ struct nrp_worlds {
 	const struct nrp_host_facts *facts;
 	struct nrp_filter_host filter_host;
 	enum nrp_filter_variant host_filter;
-	uint64_t page_size, period_max_ns, origin;
+	uint64_t period_max_ns, origin;
+	unsigned int page_shift;
 	int nr_nodes, nr_worlds;
 	int first_of_lane[2]; /* its central world, -1: no world */
 	uint32_t thinned;     /* bit w: world w leaves passes out */
