@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now(void)
@@ -98,15 +99,19 @@ static int measure(const char *name, int (*run)(struct bench *, struct nrp_error
 
 int main(int argc, char **argv)
 {
-	static const char *const lanes[] = { "migrate.ratelimit=spin", "migrate.filter=4.19",
-					     "off" };
+	const char *lanes[] = { "migrate.ratelimit=spin", "migrate.filter=4.19", "off" };
+	size_t nr_lanes = sizeof(lanes) / sizeof(lanes[0]);
 	struct nrp_error err = NRP_ERROR_INIT;
 	struct bench b = { 0 };
 	int times = argc > 2 ? atoi(argv[2]) : 5, r;
 
 	if (argc < 2 || times < 1) {
-		fprintf(stderr, "usage: bench_lanes HOST.db [N]\n");
+		fprintf(stderr, "usage: bench_lanes HOST.db [N [LANE]]\n");
 		return 2;
+	}
+	if (argc > 3) {
+		lanes[0] = argv[3];
+		nr_lanes = 1;
 	}
 	r = nrp_store_open(&b.store, argv[1], NRP_STORE_READ, &err);
 	if (r == 0)
@@ -119,15 +124,16 @@ int main(int argc, char **argv)
 		r = measure("decode and merge", decode, &b, times, &err);
 	if (r == 0)
 		r = measure("limiter lane", limiter, &b, times, &err);
-	for (size_t i = 0; r == 0 && i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+	for (size_t i = 0; r == 0 && i < nr_lanes; i++) {
 		r = nrp_lane_parse(&b.new_lane, lanes[i], &err);
-		if (r == 0 && i == 0)
+		if (r == 0 && !strcmp(lanes[i], "migrate.ratelimit=spin"))
 			r = nrp_lane_set(&b.old_lane, &b.new_lane, "new:quota=256", &err);
 		if (r == 0)
 			r = measure(lanes[i], whole, &b, times, &err);
 	}
 	if (r < 0)
 		fprintf(stderr, "bench_lanes: %s: %s\n", argv[1], err.what);
+	nrp_verify_clear(&b.verify);
 	nrp_capture_clear(&b.capture);
 	nrp_store_close(b.store);
 	return r < 0;

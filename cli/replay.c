@@ -37,8 +37,10 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 
 	if (r == 0)
 		r = nrp_replay_run(&replay, store, capture, &verify, &lane[0], &lane[1], err);
-	if (r < 0)
+	if (r < 0) {
+		nrp_verify_clear(&verify);
 		return r;
+	}
 	r = nrp_comparison_build(ret, &replay, capture, &verify, err);
 	if (r == 0) {
 		r = nrp_store_begin(store, err);
@@ -54,6 +56,7 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 		}
 	}
 	nrp_replay_clear(&replay);
+	nrp_verify_clear(&verify);
 	return r;
 }
 

@@ -86,27 +86,37 @@ static int list_replays(struct request *q, int64_t **ret, size_t *ret_count)
 }
 
 /* Host, counts, losses, and what verify says: coverage and fidelity. */
-static enum nrp_status print_summary(struct request *q)
+static enum nrp_status print_verified(struct request *q, const struct nrp_verify *verify)
 {
-	struct nrp_verify verify;
 	enum nrp_status s;
 	json_t *doc;
 
-	if (nrp_verify_run(&verify, q->store, &q->capture, &q->err) < 0)
-		return cli_error(&q->err);
 	if (q->json) {
 		if (nrp_cli_capture_json(&doc, q->store, &q->capture, &q->err) < 0)
 			return cli_error(&q->err);
 		return cli_print_json(json_pack("{s:s,s:o,s:o,s:[]}", "schema",
 						"numareplay.summary/1", "info", doc, "verify",
-						nrp_verify_json(&verify, &q->capture), "replays"));
+						nrp_verify_json(verify, &q->capture), "replays"));
 	}
 	if (nrp_cli_print_capture(q->store, &q->capture, &q->err) < 0)
 		return cli_error(&q->err);
 	putchar('\n');
-	s = cli_print_text(nrp_verify_text(&verify, &q->capture, cli_width()));
+	s = cli_print_text(nrp_verify_text(verify, &q->capture, cli_width()));
 	printf("\nnothing replayed yet: numareplay replay %s --new migrate.ratelimit=spin\n",
 	       q->path);
+	return s;
+}
+
+static enum nrp_status print_summary(struct request *q)
+{
+	struct nrp_verify verify;
+	enum nrp_status s;
+
+	if (nrp_verify_run(&verify, q->store, &q->capture, &q->err) < 0)
+		s = cli_error(&q->err);
+	else
+		s = print_verified(q, &verify);
+	nrp_verify_clear(&verify);
 	return s;
 }
 

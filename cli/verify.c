@@ -50,6 +50,7 @@ static enum nrp_status run(const struct cli_args *args)
 	nrp_store_close(store);
 	if (s == NRP_DONE || s == NRP_NO)
 		save(args->file[0], capture.id, &verify);
+	nrp_verify_clear(&verify);
 	nrp_capture_clear(&capture);
 	return s;
 }

@@ -82,6 +82,29 @@ void nrp_attempts_clear(struct nrp_attempts *attempts)
 	memset(attempts, 0, sizeof(*attempts));
 }
 
+static void *copy_of(const void *data, size_t size)
+{
+	void *copy = malloc(size ? size : 1);
+
+	if (copy && size)
+		memcpy(copy, data, size);
+	return copy;
+}
+
+int nrp_attempts_copy(struct nrp_attempts *ret, const struct nrp_attempts *attempts)
+{
+	struct nrp_attempts s = *attempts;
+
+	s.at = copy_of(attempts->at, attempts->count * sizeof(*s.at));
+	s.loss = copy_of(attempts->loss, attempts->nr_losses * sizeof(*s.loss));
+	if (!s.at || !s.loss) {
+		nrp_attempts_clear(&s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
 static int append(struct nrp_attempts *s, size_t *room, const struct nrp_attempt *a)
 {
 	if (s->count == *room) {

@@ -55,6 +55,8 @@ struct nrp_attempts {
  */
 int nrp_attempts_load(struct nrp_attempts *ret, struct nrp_store *store,
 		      const struct nrp_capture *capture, struct nrp_error *err);
+/* A copy of its own; -ENOMEM. */
+int nrp_attempts_copy(struct nrp_attempts *ret, const struct nrp_attempts *attempts);
 void nrp_attempts_clear(struct nrp_attempts *attempts);
 
 /* Did the fault move its page? Not if the capture does not say. */

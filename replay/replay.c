@@ -132,7 +132,10 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 	r.seconds = verify->seconds;
 	r.lossy = capture->lost_events || capture->loss_gaps;
 	r.observed.duration_ns = capture->last_time - capture->first_time;
-	e = nrp_attempts_load(&r.attempts, store, &cap, err);
+	if (!verify->has_attempts || verify->attempts.ticks_from_clock)
+		e = nrp_attempts_load(&r.attempts, store, &cap, err);
+	else
+		e = nrp_attempts_copy(&r.attempts, &verify->attempts) < 0 ? nrp_fail_nomem(err) : 0;
 	nrp_replay_resolve(&r, verify, &cap.facts);
 	if (e == 0)
 		e = nrp_replay_prepare(&r, store, capture, err);

@@ -26,7 +26,9 @@ struct source {
 
 struct nrp_replay_stream {
 	struct source source[NRP_STREAM_FAULT + 1];
-	int taken; /* source whose row the caller has, -1: none */
+	int taken;          /* source whose row the caller has, -1: none */
+	int next;           /* of the other kinds, the one with the earliest row; -1: none */
+	uint64_t next_time; /* its time; the latest there is, if there is none */
 	struct waiting **heap;
 	size_t count, room;
 	uint64_t pushed;
@@ -60,6 +62,18 @@ static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 	return r < 0 ? r : 0;
 }
 
+/* Which of the other kinds is next? */
+static void choose_other(struct nrp_replay_stream *s)
+{
+	s->next = -1;
+	s->next_time = UINT64_MAX;
+	for (int k = 0; k < NRP_STREAM_FAULT; k++)
+		if (s->source[k].row && (s->next < 0 || s->source[k].time < s->next_time)) {
+			s->next = k;
+			s->next_time = s->source[k].time;
+		}
+}
+
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
 			   int64_t capture_id, uint64_t columns, struct nrp_error *err)
 {
@@ -83,6 +97,7 @@ int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *sto
 		nrp_replay_stream_close(s);
 		return r;
 	}
+	choose_other(s);
 	*ret = s;
 	return 0;
 }
@@ -198,7 +213,7 @@ static int settle(struct nrp_replay_stream *s, struct nrp_error *err)
 /* The caller is done with what it got last. */
 static int take_back(struct nrp_replay_stream *s, struct nrp_error *err)
 {
-	int kind = s->taken;
+	int kind = s->taken, r;
 
 	s->taken = -1;
 	if (s->out) {
@@ -208,39 +223,41 @@ static int take_back(struct nrp_replay_stream *s, struct nrp_error *err)
 			free(s->out);
 		s->out = NULL;
 	}
-	return kind < 0 ? 0 : advance(s, kind, err);
+	if (kind < 0)
+		return 0;
+	r = advance(s, kind, err);
+	if (kind != NRP_STREAM_FAULT)
+		choose_other(s);
+	return r;
 }
 
 int nrp_replay_stream_next(struct nrp_replay_stream *s, enum nrp_replay_stream_kind *ret_kind,
 			   const void **ret_row, struct nrp_error *err)
 {
-	uint64_t time = UINT64_MAX;
 	bool direct;
-	int kind = -1, r;
+	int r = take_back(s, err);
 
-	r = take_back(s, err);
 	if (r == 0)
 		r = settle(s, err);
 	if (r < 0)
 		return r;
 	direct = ahead_is_first(s);
-	for (int k = 0; k < NRP_STREAM_FAULT; k++)
-		if (s->source[k].row && (kind < 0 || s->source[k].time < time)) {
-			kind = k;
-			time = s->source[k].time;
-		}
 	if ((direct || s->count) &&
-	    (kind < 0 || (direct ? ahead(s)->time : s->heap[0]->time) < time))
-		kind = NRP_STREAM_FAULT;
-	if (kind < 0)
-		return 0;
-	*ret_kind = (enum nrp_replay_stream_kind)kind;
-	if (kind == NRP_STREAM_FAULT && !direct) {
-		s->out = pop(s);
-		*ret_row = &s->out->fault;
-	} else {
-		s->taken = kind;
-		*ret_row = s->source[kind].row;
+	    (s->next < 0 || (direct ? ahead(s)->time : s->heap[0]->time) < s->next_time)) {
+		*ret_kind = NRP_STREAM_FAULT;
+		if (direct) {
+			s->taken = NRP_STREAM_FAULT;
+			*ret_row = ahead(s);
+		} else {
+			s->out = pop(s);
+			*ret_row = &s->out->fault;
+		}
+		return 1;
 	}
+	if (s->next < 0)
+		return 0;
+	s->taken = s->next;
+	*ret_kind = (enum nrp_replay_stream_kind)s->next;
+	*ret_row = s->source[s->next].row;
 	return 1;
 }

@@ -256,11 +256,18 @@ static int verify_limiter(struct nrp_verify *v, struct nrp_store *store,
 			*err = ticks;
 		return r;
 	}
+	v->attempts = attempts;
+	v->has_attempts = true;
 	r = nrp_verify_ratelimit(&v->check[v->nr_checks], &attempts, &capture->facts, err);
 	if (r == 0)
 		v->nr_checks++;
-	nrp_attempts_clear(&attempts);
 	return r;
+}
+
+void nrp_verify_clear(struct nrp_verify *verify)
+{
+	nrp_attempts_clear(&verify->attempts);
+	verify->has_attempts = false;
 }
 
 int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,

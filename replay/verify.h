@@ -93,15 +93,19 @@ struct nrp_verify {
 	uint64_t without_last_cpupid;   /* neither from task_fault nor from page flags */
 	struct nrp_end_counts outcomes; /* of the recorded attempts */
 	struct nrp_task_moves moves;
+	struct nrp_attempts attempts; /* as a replay uses them */
+	bool has_attempts;
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };
 
-/* Verifies one capture. */
+/* Verifies one capture; nrp_verify_clear() frees, after a failure too. */
 int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 		   const struct nrp_capture *capture, struct nrp_error *err);
+
+void nrp_verify_clear(struct nrp_verify *verify);
 
 /* "window_edges", "lost_events", "unjoined"; NULL for NRP_EXPLAINED_NOT. */
 const char *nrp_explained_name(enum nrp_explained explained);

@@ -450,35 +450,8 @@ static uint64_t valid_rows(const struct column *c, uint32_t first, uint32_t n)
 	return all & ~nulls;
 }
 
-static void store(const struct column *c, uint8_t *row, uint64_t value)
-{
-	uint8_t *p = row + c->desc->offset;
-
-#define STORE(type)                                                                                \
-	{                                                                                          \
-		type v = (type)value;                                                              \
-		memcpy(p, &v, sizeof(v));                                                          \
-	}                                                                                          \
-	break
-	switch (c->desc->type) {
-	case NRP_T_u8:
-	case NRP_T_i8:
-		STORE(uint8_t);
-	case NRP_T_u16:
-	case NRP_T_i16:
-		STORE(uint16_t);
-	case NRP_T_u32:
-	case NRP_T_i32:
-		STORE(uint32_t);
-	case NRP_T_u64:
-	case NRP_T_i64:
-		STORE(uint64_t);
-	}
-#undef STORE
-}
-
-static void store_column(const struct column *c, uint32_t n, const uint64_t *values, uint8_t *rows,
-			 size_t row_size)
+static inline void store_column(const struct column *c, uint32_t n, const uint64_t *values,
+				uint8_t *rows, size_t row_size)
 {
 	uint8_t *p = rows + c->desc->offset;
 
@@ -503,6 +476,11 @@ static void store_column(const struct column *c, uint32_t n, const uint64_t *val
 		STORE(uint64_t);
 	}
 #undef STORE
+}
+
+static void store(const struct column *c, uint8_t *row, uint64_t value)
+{
+	store_column(c, 1, &value, row, 0);
 }
 
 /* With so few values in a batch they are fetched one by one. */

@@ -83,6 +83,7 @@ struct loaded *null_find(struct loaded *set, size_t count, const char *name)
 
 void null_drop(struct loaded *c)
 {
+	nrp_verify_clear(&c->verify);
 	nrp_capture_clear(&c->capture);
 	c->store = nrp_store_close(c->store);
 	unlink(c->db);

@@ -292,6 +292,7 @@ static void test_verify(void **state)
 		check_counters(&v, c);
 		check_records(&im, c, &second);
 		assert_int_equal(v.verdict, c->agrees ? NRP_AGREES : NRP_DISAGREES);
+		nrp_verify_clear(&v);
 		second_reading_free(&second);
 		drop(&im);
 		ran++;
@@ -425,6 +426,7 @@ static void run_replay(struct nrp_comparison *ret, struct nrp_replay *replay, st
 		nrp_replay_run(replay, im->store, &im->capture, &verify, &lane[0], &lane[1], &err),
 		0);
 	assert_int_equal(nrp_comparison_build(ret, replay, &im->capture, &verify, &err), 0);
+	nrp_verify_clear(&verify);
 }
 
 static bool has_note(const struct nrp_comparison *c, const char *code)
