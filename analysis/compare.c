@@ -183,6 +183,16 @@ static json_t *lane_set(const struct nrp_replay_lane *lane, uint64_t hz)
 			json_integer((json_int_t)nrp_lane_get(
 				&lane->spec, NRP_FAMILY_MIGRATE_RATELIMIT, "interval", 100)));
 	}
+	for (size_t k = 0; o && k < lane->spec.nr_set; k++) {
+		const struct nrp_setting *s = &lane->spec.set[k];
+		char key[80];
+
+		if (s->family < 0)
+			continue;
+		snprintf(key, sizeof(key), "%s.%s",
+			 nrp_family((enum nrp_family_id)s->family)->name, s->name);
+		json_object_set_new(o, key, json_integer((json_int_t)s->value));
+	}
 	if (o)
 		json_object_set_new(o, "hz", json_integer((json_int_t)hz));
 	return o;

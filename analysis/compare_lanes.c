@@ -207,18 +207,17 @@ static void add_model(struct nrp_quantity *q, double value, double upper)
 
 static struct nrp_quantity starved(const struct nrp_replay_lane *lane, bool on_record)
 {
-	uint64_t n = 0, open = 0, certain = 0;
+	uint64_t n = 0;
 
 	for (size_t i = 0; i < lane->scan.nr_vmas; i++) {
 		const struct nrp_scan_lane_vma *v = &lane->scan.vma[i];
 
 		n += on_record ? v->record.starved : v->lane.starved;
-		certain += !on_record && v->lane.starved && v->lane_certain;
-		open += !on_record && !v->lane_certain;
 	}
-	if (!open)
+	if (on_record)
 		return nrp_exact((double)n, 3);
-	return nrp_bounded((double)n, (double)certain, (double)(certain + open), 3);
+	/* Which thread comes to scan which VMA is the scheduler's chance in another run. */
+	return nrp_bounded((double)n, 0, (double)lane->scan.nr_vmas, 3);
 }
 
 /* Pages in VMAs that the host's scanner leaves out: never seen on record, a model in both lanes. */
@@ -290,7 +289,7 @@ static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *
 }
 
 /* Pages may be armed that the record cannot show: nothing of it has an upper bound. */
-static void open_scanner(struct nrp_quantity *q)
+static void open_scanner(struct nrp_quantity *q, bool limits)
 {
 	static const enum nrp_metric_id open[] = { HINT_FAULTS,          HINT_FAULTS_REMOTE,
 						   PTE_UPDATES,          HINT_FAULT_PAGES,
@@ -300,8 +299,14 @@ static void open_scanner(struct nrp_quantity *q)
 						   PAGE_MIGRATION_WAITS, PAGE_MIGRATION_WAIT_NS,
 						   REMOTE_ACCESSES,      REMOTE_RESIDENCY };
 
-	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++)
+	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++) {
+		if (q[open[k]].class == NRP_CLASS_NOT_OBSERVABLE ||
+		    (open[k] == MIGRATIONS_DENIED && !limits))
+			continue;
+		if (q[open[k]].class == NRP_CLASS_EXACT)
+			q[open[k]].class = NRP_CLASS_BOUNDED;
 		q[open[k]].has_upper = false;
+	}
 	q[REMOTE_ACCESSES].lower = q[REMOTE_RESIDENCY].lower = 0;
 }
 
@@ -404,7 +409,7 @@ static void other_lane(struct nrp_builder *b, int i)
 	if (lane->has_scan)
 		scanned(b, lane, q);
 	if (lane->opens)
-		open_scanner(q);
+		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
 
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
@@ -511,12 +516,20 @@ static struct nrp_quantity negative(const struct nrp_quantity *q)
 {
 	struct nrp_quantity n = *q;
 
-	n.value = -q->value;
-	n.lower = -q->upper;
+	n.value = 0 - q->value; /* 0, not -0 */
+	n.lower = 0 - q->upper;
 	n.has_lower = q->has_upper;
-	n.upper = -q->lower;
+	n.upper = 0 - q->lower;
 	n.has_upper = q->has_lower;
 	return n;
+}
+
+/* Of a lane without upper bounds: no more is avoided than there is on record. */
+static void open_avoided(struct nrp_quantity *avoided, const struct nrp_quantity *record)
+{
+	avoided->has_lower = false;
+	avoided->has_upper = record->has_upper;
+	avoided->upper = record->upper;
 }
 
 void nrp_build_pairs(struct nrp_builder *b)
@@ -541,10 +554,10 @@ void nrp_build_pairs(struct nrp_builder *b)
 		add_model(&b->avoided[REMOTE_RESIDENCY], e->remote_before - e->remote_after,
 			  e->remote_upper);
 	}
-	if (lane->opens)
-		b->avoided[REMOTE_ACCESSES].has_lower = b->avoided[REMOTE_ACCESSES].has_upper =
-			b->avoided[REMOTE_RESIDENCY].has_lower =
-				b->avoided[REMOTE_RESIDENCY].has_upper = false;
+	if (lane->opens) {
+		open_avoided(&b->avoided[REMOTE_ACCESSES], &b->q[!other][REMOTE_ACCESSES]);
+		open_avoided(&b->avoided[REMOTE_RESIDENCY], &b->q[!other][REMOTE_RESIDENCY]);
+	}
 	b->paired[REMOTE_RESIDENCY] = true;
 	b->paired[REMOTE_ACCESSES] = b->q[0][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE &&
 				     b->q[1][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE;

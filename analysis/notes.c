@@ -323,13 +323,19 @@ static void recorded_note(struct nrp_comparison *c, const struct nrp_replay *r)
 			  (json_int_t)r->totals.pages),
 		"on record: %.1f %% of %llu hinting faults were on local pages, and %llu "
 		"pages moved (%llu pages or folios were seen)",
-		floor(local * 1000) / 10, (unsigned long long)o->hint_faults,
+		percent, (unsigned long long)o->hint_faults,
 		(unsigned long long)o->moved_pages, (unsigned long long)r->totals.pages);
 }
 
+/* Of the larger side: less is no difference that a model can show. */
+#define LEAST_SHARE 0.001
+
 /* "fewer", "more", "the same", .. of the new lane, by the interval of the difference. */
-static const char *direction(const struct nrp_quantity *q, bool model)
+static const char *direction(const struct nrp_metric *m, bool model)
 {
+	const struct nrp_quantity *q = &m->avoided;
+	double total = fmax(m->old_lane.value, m->new_lane.value);
+
 	if (q->class == NRP_CLASS_NOT_OBSERVABLE)
 		return "not observable";
 	if (q->class == NRP_CLASS_EXACT)
@@ -338,10 +344,14 @@ static const char *direction(const struct nrp_quantity *q, bool model)
 		return "fewer";
 	if (q->has_upper && q->upper < 0)
 		return "more";
-	/* Bounds that allow anything do not make a model's answer void; a rounding error does. */
-	if (model && q->has_value && fabs(q->value) >= 0.5)
+	/* Bounds that allow anything do not make a model's answer void; being next to nothing does. */
+	if (model && q->has_value && fabs(q->value) >= fmax(0.5, LEAST_SHARE * total))
 		return q->value > 0 ? "fewer by the model" : "more by the model";
-	return "unchanged within error";
+	if (q->has_lower && q->has_upper)
+		return "unchanged within error";
+	return q->has_lower && q->lower >= 0 ? "not more"
+	       : q->has_upper && q->upper <= 0 ? "not fewer"
+					       : "not known";
 }
 
 /* Cost and locality apart: the first is work done, the second is where memory is used from. */
@@ -356,14 +366,14 @@ static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 	nrp_comparison_note(
 		c, "verdict",
 		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
-			  direction(&faults->avoided, model), "migrated_pages",
-			  direction(&moved->avoided, model), "locality", "remote_accesses",
-			  direction(&accesses->avoided, model), "remote_residency",
-			  direction(&residency->avoided, model)),
+			  direction(faults, model), "migrated_pages",
+			  direction(moved, model), "locality", "remote_accesses",
+			  direction(accesses, model), "remote_residency",
+			  direction(residency, model)),
 		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
 		"accesses %s, remote page-time %s",
-		direction(&faults->avoided, model), direction(&moved->avoided, model),
-		direction(&accesses->avoided, model), direction(&residency->avoided, model));
+		direction(faults, model), direction(moved, model),
+		direction(accesses, model), direction(residency, model));
 }
 
 static void samples_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -406,8 +416,9 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 			  r->lane[0].observed && r->lane[1].nr_worlds
 				  ? json_real(r->totals.world_concentration)
 				  : json_null()),
-		"remote_accesses are first touches of armed pages, a lower estimate of accesses: "
-		"what follows a touch is not seen; the most remote 1 %% of pages have %.0f %% of "
+		"remote_accesses are remote page-time times the rate of first touches, no count "
+		"of recorded faults, and a lower estimate of accesses: what follows a touch is not "
+		"seen; the most remote 1 %% of pages have %.0f %% of "
 		"the remote page-time on record",
 		r->totals.concentration * 100);
 }
@@ -443,13 +454,10 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				  (json_int_t)w->unarmed_unknown, "ranges", (json_int_t)e->ranges,
 				  "certain_ranges", (json_int_t)e->certain_ranges,
 				  "possible_ranges", (json_int_t)e->possible_ranges),
-			"%s lane: of the recorded faults %llu are certainly not there, %llu "
-			"perhaps "
-			"not; it arms %llu ranges (%llu certain, %llu more possible)",
+			"%s lane: of the recorded faults on pages that moves leave where they "
+			"were, its scanner did not arm %llu, and perhaps not %llu%s",
 			side(i), (unsigned long long)w->unarmed_faults,
-			(unsigned long long)w->unarmed_unknown, (unsigned long long)e->ranges,
-			(unsigned long long)e->certain_ranges,
-			(unsigned long long)e->possible_ranges);
+			(unsigned long long)w->unarmed_unknown, ranges);
 		if (e->unseen_pages > 0)
 			nrp_comparison_note(
 				c, "unseen_pages",
@@ -458,8 +466,9 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 					  e->unplaced_pages),
 				"%s lane: it arms %.0f pages that no fault on record showed. Where "
 				"a scan passed over them they lie on its node, and are taken to be "
-				"touched like the rest of their address space: %.0f more faults; "
-				"for %.0f pages nothing says where they lie, and there is no "
+				"touched like the rest of their address space: %.0f more faults. "
+				"The remote numbers of both lanes hold them here, not against "
+				"other lanes; for %.0f pages nothing says where they lie, and there is no "
 				"estimate",
 				side(i), e->unseen_pages, e->faults, e->unplaced_pages);
 	}
@@ -487,7 +496,8 @@ static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		json_pack("{s:I,s:I,s:I,s:I}", "calls", (json_int_t)k->variant[k->chosen].decisions,
 			  "differ", (json_int_t)k->differ[a][b], "old_moves",
 			  (json_int_t)k->moves[a], "new_moves", (json_int_t)k->moves[b]),
-		"every recorded filter call judged where its page was: %s would move %llu of %llu, "
+		"every recorded filter call judged where its page was, local pages too: %s says yes "
+		"to %llu of %llu, "
 		"%s %llu; %llu answers differ",
 		k->variant[a].variant, (unsigned long long)k->moves[a],
 		(unsigned long long)k->variant[k->chosen].decisions, k->variant[b].variant,

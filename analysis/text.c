@@ -278,6 +278,10 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 	}
 	if (t)
 		print_table(out, t);
+	if (!k->nr_rules) {
+		fputc('\n', out);
+		return;
+	}
 	fprintf(out, "  by rule:");
 	for (size_t i = 0; i < k->nr_rules; i++) {
 		if (!k->rule[i].decisions)

@@ -25,6 +25,11 @@ struct difference {
 	double held[2], tail, lying;
 };
 
+/* Touches and armed page-seconds, from all nodes. */
+struct pool {
+	double touches, seconds;
+};
+
 struct vma {
 	uint64_t start, end, flags;
 	uint32_t mm;
@@ -39,11 +44,9 @@ struct vma {
 	struct exposure *node;      /* [nr_nodes] */
 	double *uncertain;          /* [nr_worlds] squares of page-seconds, NULL: none */
 	struct difference *differs; /* [nr_worlds][nr_nodes], NULL: none */
-};
-
-/* Touches and armed page-seconds, from all nodes. */
-struct pool {
-	double touches, seconds;
+	/* Of a leader, after the end: */
+	double ended; /* page-seconds of entries whose fault came, from all nodes */
+	struct pool pool;
 };
 
 /* How users of an address space persist. */
@@ -55,6 +58,7 @@ struct habit {
 
 struct nrp_locality {
 	int nr_nodes, nr_worlds;
+	int nr_inhabited; /* nodes with pages or threads, after the end */
 	struct vma *vmas;
 	uint32_t count, room;
 	struct nrp_pages *numbers; /* keyed by (mm, start): number + 1 */
@@ -359,29 +363,51 @@ static void count_mappings(const struct nrp_locality *b, struct vma *leader,
  * Seconds of observation from a node. Of one address space: those that its faults ended, plus their
  * share of those that no fault ended.
  */
-static double observed(const struct nrp_locality *b, const struct vma *v, int n)
+static double observed(const struct vma *v, int n)
 {
-	double ended = 0;
-
 	if (joined(v))
 		return v->node[n].watched;
-	for (int k = 0; k < b->nr_nodes; k++)
-		ended += v->node[k].armed;
-	if (ended <= 0)
+	if (v->ended <= 0)
 		return 0;
-	return v->node[n].armed * fmax(1, v->armed / ended);
+	return v->node[n].armed * fmax(1, v->armed / v->ended);
 }
 
-static void add_to_pool(const struct nrp_locality *b, const struct vma *v, struct pool *pool)
+static void add_to_pool(struct pool *pool, const struct pool *from)
 {
+	pool->touches += from->touches;
+	pool->seconds += from->seconds;
+}
+
+static void sum_up_vma(const struct nrp_locality *b, struct vma *v)
+{
+	for (int n = 0; n < b->nr_nodes; n++)
+		v->ended += v->node[n].armed;
 	for (int n = 0; n < b->nr_nodes; n++) {
-		double s = observed(b, v, n);
+		double s = observed(v, n);
 
 		if (s <= LEAST_PAGE_SECONDS)
 			continue;
-		pool->touches += (double)v->node[n].touches;
-		pool->seconds += s;
+		v->pool.touches += (double)v->node[n].touches;
+		v->pool.seconds += s;
 	}
+}
+
+/* Numbers of nodes may have holes. */
+static int count_inhabited(const struct nrp_locality *b)
+{
+	int count = 0;
+
+	for (int n = 0; n < b->nr_nodes; n++) {
+		bool found = false;
+
+		for (uint32_t i = 0; !found && i < b->count; i++) {
+			const struct exposure *x = &b->vmas[i].node[n];
+
+			found = x->faults || x->lying > 0 || x->mappings > 0;
+		}
+		count += found;
+	}
+	return count ? count : 1;
 }
 
 static double chance_of(const double *faults, int nr_nodes)
@@ -446,9 +472,13 @@ int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *space
 			merge(b, &b->vmas[leader_of(b, i)], &b->vmas[i]);
 	for (uint32_t i = 0; i < b->count; i++)
 		if (b->vmas[i].leader == i) {
-			add_to_pool(b, &b->vmas[i], &b->pools[b->vmas[i].mm]);
-			add_to_pool(b, &b->vmas[i], &b->pools[b->nr_pools - 1]);
+			struct vma *v = &b->vmas[i];
+
+			sum_up_vma(b, v);
+			add_to_pool(&b->pools[v->mm], &v->pool);
+			add_to_pool(&b->pools[b->nr_pools - 1], &v->pool);
 		}
+	b->nr_inhabited = count_inhabited(b);
 	return 0;
 }
 
@@ -479,9 +509,8 @@ static void set_rate(struct nrp_touch_rate *r, double touches, double seconds)
 /* The rate from all nodes: of the VMA, else of the address space, else of the host. */
 static bool borrow(const struct nrp_locality *b, const struct vma *v, struct nrp_touch_rate *r)
 {
-	struct pool pool = { 0 };
+	struct pool pool = v->pool;
 
-	add_to_pool(b, v, &pool);
 	if (pool.seconds <= LEAST_PAGE_SECONDS)
 		pool = b->pools[v->mm];
 	if (pool.seconds <= LEAST_PAGE_SECONDS)
@@ -503,7 +532,7 @@ static bool rate_of(const struct nrp_locality *b, const struct vma *v, int n,
 				      .address_spaces = v->address_spaces,
 				      .nid = n,
 				      .touches = v->node[n].touches,
-				      .armed_page_seconds = observed(b, v, n) };
+				      .armed_page_seconds = observed(v, n) };
 	r->borrowed = r->armed_page_seconds <= LEAST_PAGE_SECONDS;
 	if (r->borrowed)
 		return borrow(b, v, r);
@@ -629,7 +658,7 @@ static double doubt(const struct nrp_locality *b, const struct vma *v, const dou
 		mappings += v->node[n].mappings;
 		seconds += fabs(lying[n]);
 	}
-	return mappings * seconds / (whole ? 1 : 2) / b->nr_nodes;
+	return mappings * seconds / (whole ? 1 : 2) / b->nr_inhabited;
 }
 
 /* Page-seconds of one leader and node: the estimate, and both holds. */
@@ -650,12 +679,9 @@ static void add_time(struct nrp_page_time *t, const struct remote_time *r, doubl
 }
 
 /* Of a VMA from all nodes; @missing if nobody knows. */
-static double mean_rate(const struct nrp_locality *b, const struct vma *v, double missing)
+static double mean_rate(const struct vma *v, double missing)
 {
-	struct pool pool = { 0 };
-
-	add_to_pool(b, v, &pool);
-	return pool.seconds > LEAST_PAGE_SECONDS ? pool.touches / pool.seconds : missing;
+	return v->pool.seconds > LEAST_PAGE_SECONDS ? v->pool.touches / v->pool.seconds : missing;
 }
 
 static double add_remote(const struct nrp_locality *b, const struct vma *v, int n,
@@ -671,7 +697,7 @@ static double add_remote(const struct nrp_locality *b, const struct vma *v, int 
 	if (known)
 		add_time(&ret->accesses, t, r.rate, r.lower, r.upper);
 	if (known && t->mixed != 0)
-		ret->accesses.value += (mean_rate(b, v, r.rate) - r.rate) * t->mixed;
+		ret->accesses.value += (mean_rate(v, r.rate) - r.rate) * t->mixed;
 	*(!known ? &ret->uncovered : r.borrowed ? &ret->borrowed : &ret->covered) += seconds;
 	return known ? r.upper : 0;
 }

@@ -52,6 +52,8 @@ static size_t home(uint32_t mm, uint64_t vfn)
 		(vfn >> 3) * UINT64_C(0x9e3779b97f4a7c15) ^ mm * UINT64_C(0xc2b2ae3d27d4eb4f);
 
 	block ^= block >> 32;
+	block *= UINT64_C(0x9fb21c651e98df25);
+	block ^= block >> 28;
 	return (size_t)((block << 3) | (vfn & 7));
 }
 

@@ -275,7 +275,10 @@ static int deal_meanwhile(struct walker *w, const struct nrp_scan_space *space)
 	for (size_t i = m->count; i-- > 0;) {
 		size_t area = nrp_scan_space_find(space, m->at[i].fault.addr);
 
+		/* A VMA that a later fault showed to be smaller holds it no more. */
 		m->at[i].area = area;
+		if (area == NRP_NO_AREA)
+			continue;
 		m->at[i].next = m->first[area];
 		m->first[area] = i;
 	}

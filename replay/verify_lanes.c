@@ -44,7 +44,7 @@ static void outcome_check(struct nrp_verify_check *k, const struct nrp_outcomes 
 
 static bool better(const struct nrp_reset_count *a, const struct nrp_reset_count *b)
 {
-	return a->disagree != b->disagree ? a->disagree < b->disagree : a->agree > b->agree;
+	return a->disagree < b->disagree;
 }
 
 /*

@@ -319,6 +319,9 @@ static unsigned int rank(const struct flight *f, enum nrp_wait_evidence e, const
 		return 1;
 	return 0;
 }
+/* Of one wait, in a record that can be believed: one for each CPU that migrates at its moment. */
+#define MAX_CANDIDATES 256
+
 #define RANK_LATE 2
 #define RANK_UNDER_WAY 1
 
@@ -396,8 +399,14 @@ static int attribute(struct match *m, size_t index)
 			named = f;
 			name_cause(w, f, e);
 		}
-		if (f->reason == NRP_REASON_NUMA_MISPLACED)
+		if (f->reason == NRP_REASON_NUMA_MISPLACED && w->candidates <= MAX_CANDIDATES)
 			r = add_link(m, index, f);
+	}
+	if (named && w->candidates > MAX_CANDIDATES) {
+		m->waits->nr_links = first_link;
+		w->cause = NRP_WAIT_UNATTRIBUTED;
+		w->evidence = NRP_WAIT_NO_EVIDENCE;
+		named = NULL;
 	}
 	if (!named)
 		w->certainty = NRP_WAIT_UNKNOWN;
