@@ -58,7 +58,8 @@ struct habit {
 
 struct nrp_locality {
 	int nr_nodes, nr_worlds;
-	int nr_inhabited; /* nodes with pages or threads, after the end */
+	bool *inhabited;  /* [nr_nodes] by pages or threads, after the end: numbers may have holes */
+	int nr_inhabited; /* of these, at least 1 */
 	struct vma *vmas;
 	uint32_t count, room;
 	struct nrp_pages *numbers; /* keyed by (mm, start): number + 1 */
@@ -91,6 +92,7 @@ struct nrp_locality *nrp_locality_free(struct nrp_locality *b)
 		free(b->vmas[i].uncertain);
 	}
 	free(b->vmas);
+	free(b->inhabited);
 	free(b->dirty);
 	free(b->pools);
 	free(b->habits);
@@ -392,22 +394,18 @@ static void sum_up_vma(const struct nrp_locality *b, struct vma *v)
 	}
 }
 
-/* Numbers of nodes may have holes. */
-static int count_inhabited(const struct nrp_locality *b)
+static void find_inhabited(struct nrp_locality *b)
 {
-	int count = 0;
-
-	for (int n = 0; n < b->nr_nodes; n++) {
-		bool found = false;
-
-		for (uint32_t i = 0; !found && i < b->count; i++) {
+	for (uint32_t i = 0; i < b->count; i++)
+		for (int n = 0; n < b->nr_nodes; n++) {
 			const struct exposure *x = &b->vmas[i].node[n];
 
-			found = x->faults || x->lying > 0 || x->mappings > 0;
+			b->inhabited[n] |= x->faults || x->lying > 0 || x->mappings > 0;
 		}
-		count += found;
-	}
-	return count ? count : 1;
+	for (int n = 0; n < b->nr_nodes; n++)
+		b->nr_inhabited += b->inhabited[n];
+	if (!b->nr_inhabited)
+		b->nr_inhabited = 1;
 }
 
 static double chance_of(const double *faults, int nr_nodes)
@@ -455,7 +453,8 @@ int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *space
 {
 	b->nr_pools = nrp_nr_address_spaces(spaces) + 1;
 	b->pools = calloc(b->nr_pools, sizeof(*b->pools));
-	if (!b->pools || find_habits(b, spaces) < 0)
+	b->inhabited = calloc((size_t)b->nr_nodes + 1, sizeof(*b->inhabited));
+	if (!b->pools || !b->inhabited || find_habits(b, spaces) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct vma *v = &b->vmas[i], *leader = &b->vmas[leader_of(b, i)];
@@ -478,7 +477,7 @@ int nrp_locality_finish(struct nrp_locality *b, struct nrp_address_spaces *space
 			add_to_pool(&b->pools[v->mm], &v->pool);
 			add_to_pool(&b->pools[b->nr_pools - 1], &v->pool);
 		}
-	b->nr_inhabited = count_inhabited(b);
+	find_inhabited(b);
 	return 0;
 }
 
@@ -722,7 +721,7 @@ static double add_leader(const struct nrp_locality *b, const struct vma *v,
 
 		if (joined(v)) {
 			/* Who else maps the pages, and where, is known from below only. */
-			double open = doubt(b, v, lying, record > 0);
+			double open = b->inhabited[n] ? doubt(b, v, lying, record > 0) : 0;
 
 			t.value = elsewhere(b, v, lying, n);
 			t.held[0] = record > 0 ? 0 : t.value - open;
