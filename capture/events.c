@@ -129,6 +129,23 @@ static void parse_skip_reasons(struct nrp_catalogue *cat, const char *format)
 	}
 }
 
+/*
+ * Only the fields count: the parser is not shown the print format, which in a damaged file may be
+ * more than it can take.
+ */
+static void parse_fields(struct tep_handle *tep, const struct nrp_event_format *format)
+{
+	const char *print = strstr(format->text, "print fmt:");
+	size_t fields = print ? (size_t)(print - format->text) : format->size;
+	char *text;
+	int size = asprintf(&text, "%.*sprint fmt: \"\"\n", (int)fields, format->text);
+
+	if (size < 0)
+		return;
+	tep_parse_event(tep, text, (unsigned long)size, format->system);
+	free(text);
+}
+
 /* 0, or -1 if the kernel's text does not parse. */
 static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 		      const struct nrp_event_format *format, enum nrp_event event)
@@ -136,8 +153,7 @@ static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 	struct nrp_event_desc *desc = &cat->desc[event];
 	struct tep_event *parsed;
 
-	/* A print format it cannot parse is no matter: only the fields count. */
-	tep_parse_event(tep, format->text, (unsigned long)format->size, format->system);
+	parse_fields(tep, format);
 	parsed = tep_find_event_by_name(tep, format->system, format->name);
 	if (!parsed)
 		return -1;

@@ -257,10 +257,14 @@ static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 			     nrp_scan_space_find(&w->space[c->space], f->addr), f);
 }
 
-/* Deals the faults that came while a pass ran to their VMAs. */
+/*
+ * Deals the faults that came while a pass ran to their VMAs; drops those whose VMA a later fault
+ * showed to have been cut.
+ */
 static int deal_meanwhile(struct walker *w, const struct nrp_scan_space *space)
 {
 	struct nrp_scan_meanwhile *m = &w->meanwhile;
+	size_t kept = 0;
 
 	if (space->nr_areas > m->first_room) {
 		size_t *grown = reallocarray(m->first, space->nr_areas, sizeof(*grown));
@@ -272,15 +276,15 @@ static int deal_meanwhile(struct walker *w, const struct nrp_scan_space *space)
 	}
 	for (size_t i = 0; i < space->nr_areas; i++)
 		m->first[i] = NRP_NO_AREA;
+	for (size_t i = 0; i < m->count; i++) {
+		m->at[i].area = nrp_scan_space_find(space, m->at[i].fault.addr);
+		if (m->at[i].area != NRP_NO_AREA)
+			m->at[kept++] = m->at[i];
+	}
+	m->count = kept;
 	for (size_t i = m->count; i-- > 0;) {
-		size_t area = nrp_scan_space_find(space, m->at[i].fault.addr);
-
-		/* A VMA that a later fault showed to be smaller holds it no more. */
-		m->at[i].area = area;
-		if (area == NRP_NO_AREA)
-			continue;
-		m->at[i].next = m->first[area];
-		m->first[area] = i;
+		m->at[i].next = m->first[m->at[i].area];
+		m->first[m->at[i].area] = i;
 	}
 	return 0;
 }
