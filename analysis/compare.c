@@ -120,14 +120,19 @@ static bool withheld(const struct nrp_replay *r, int i)
 	       (nrp_comparison_withheld(r, i) || nrp_comparison_short_histories(r));
 }
 
-static void put(struct nrp_comparison *c, const struct nrp_builder *b, enum nrp_metric_id m)
+/* 0, not -0. */
+static void normalise(struct nrp_quantity *q)
+{
+	q->value += 0.0;
+	q->lower += 0.0;
+	q->upper += 0.0;
+}
+
+static void fill(struct nrp_metric *out, const struct nrp_builder *b, enum nrp_metric_id m)
 {
 	const struct nrp_replay *r = b->r;
-	struct nrp_metric *out = &c->metric[c->nr_metrics++];
 	uint32_t moved_by = differing(r) & metrics[m].families;
 
-	snprintf(out->name, sizeof(out->name), "%s", metrics[m].name);
-	snprintf(out->unit, sizeof(out->unit), "%s", metrics[m].unit);
 	out->old_lane = b->q[0][m];
 	out->new_lane = b->q[1][m];
 	if (not_replayed(r) & metrics[m].families) {
@@ -152,6 +157,18 @@ static void put(struct nrp_comparison *c, const struct nrp_builder *b, enum nrp_
 		return;
 	}
 	out->avoided = b->paired[m] ? b->avoided[m] : difference(&out->old_lane, &out->new_lane);
+}
+
+static void put(struct nrp_comparison *c, const struct nrp_builder *b, enum nrp_metric_id m)
+{
+	struct nrp_metric *out = &c->metric[c->nr_metrics++];
+
+	snprintf(out->name, sizeof(out->name), "%s", metrics[m].name);
+	snprintf(out->unit, sizeof(out->unit), "%s", metrics[m].unit);
+	fill(out, b, m);
+	normalise(&out->old_lane);
+	normalise(&out->new_lane);
+	normalise(&out->avoided);
 }
 
 static json_t *lane_variants(const struct nrp_replay_lane *lane)
@@ -189,8 +206,8 @@ static json_t *lane_set(const struct nrp_replay_lane *lane, uint64_t hz)
 
 		if (s->family < 0)
 			continue;
-		snprintf(key, sizeof(key), "%s.%s",
-			 nrp_family((enum nrp_family_id)s->family)->name, s->name);
+		snprintf(key, sizeof(key), "%s.%s", nrp_family((enum nrp_family_id)s->family)->name,
+			 s->name);
 		json_object_set_new(o, key, json_integer((json_int_t)s->value));
 	}
 	if (o)

@@ -169,15 +169,15 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
 		open |= w[k].new_attempts > 0;
-		n.upper = max2(n.upper, (double)(w[k].kept.waits + w[k].kept_perhaps.waits));
-		ns.upper = max2(ns.upper, (double)(w[k].kept.ns + w[k].kept_perhaps.ns));
+		n.upper = max2(n.upper, (double)w[k].kept.waits + (double)w[k].kept_perhaps.waits);
+		ns.upper = max2(ns.upper, (double)w[k].kept.ns + (double)w[k].kept_perhaps.ns);
 	}
 	n.value += (double)o->other_waits.waits + guess * (double)o->migration_waits;
 	ns.value += (double)o->other_waits.ns + guess * (double)o->migration_wait_ns;
 	n.lower += (double)o->other_waits.waits;
 	ns.lower += (double)o->other_waits.ns;
-	n.upper += (double)(o->other_waits.waits + o->unattributed_waits.waits);
-	ns.upper += (double)(o->other_waits.ns + o->unattributed_waits.ns);
+	n.upper += (double)o->other_waits.waits + (double)o->unattributed_waits.waits;
+	ns.upper += (double)o->other_waits.ns + (double)o->unattributed_waits.ns;
 	n.has_upper = ns.has_upper = !open;
 	q[PAGE_MIGRATION_WAITS] = n;
 	q[PAGE_MIGRATION_WAIT_NS] = ns;
@@ -516,10 +516,10 @@ static struct nrp_quantity negative(const struct nrp_quantity *q)
 {
 	struct nrp_quantity n = *q;
 
-	n.value = 0 - q->value; /* 0, not -0 */
-	n.lower = 0 - q->upper;
+	n.value = -q->value;
+	n.lower = -q->upper;
 	n.has_lower = q->has_upper;
-	n.upper = 0 - q->lower;
+	n.upper = -q->lower;
 	n.has_upper = q->has_lower;
 	return n;
 }

@@ -323,8 +323,8 @@ static void recorded_note(struct nrp_comparison *c, const struct nrp_replay *r)
 			  (json_int_t)r->totals.pages),
 		"on record: %.1f %% of %llu hinting faults were on local pages, and %llu "
 		"pages moved (%llu pages or folios were seen)",
-		percent, (unsigned long long)o->hint_faults,
-		(unsigned long long)o->moved_pages, (unsigned long long)r->totals.pages);
+		percent, (unsigned long long)o->hint_faults, (unsigned long long)o->moved_pages,
+		(unsigned long long)r->totals.pages);
 }
 
 /* Of the larger side: less is no difference that a model can show. */
@@ -344,12 +344,13 @@ static const char *direction(const struct nrp_metric *m, bool model)
 		return "fewer";
 	if (q->has_upper && q->upper < 0)
 		return "more";
-	/* Bounds that allow anything do not make a model's answer void; being next to nothing does. */
+	/* Bounds that allow anything do not make a model's answer void; being next to nothing does.
+	 */
 	if (model && q->has_value && fabs(q->value) >= fmax(0.5, LEAST_SHARE * total))
 		return q->value > 0 ? "fewer by the model" : "more by the model";
 	if (q->has_lower && q->has_upper)
 		return "unchanged within error";
-	return q->has_lower && q->lower >= 0 ? "not more"
+	return q->has_lower && q->lower >= 0   ? "not more"
 	       : q->has_upper && q->upper <= 0 ? "not fewer"
 					       : "not known";
 }
@@ -366,14 +367,13 @@ static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 	nrp_comparison_note(
 		c, "verdict",
 		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
-			  direction(faults, model), "migrated_pages",
-			  direction(moved, model), "locality", "remote_accesses",
-			  direction(accesses, model), "remote_residency",
-			  direction(residency, model)),
+			  direction(faults, model), "migrated_pages", direction(moved, model),
+			  "locality", "remote_accesses", direction(accesses, model),
+			  "remote_residency", direction(residency, model)),
 		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
 		"accesses %s, remote page-time %s",
-		direction(faults, model), direction(moved, model),
-		direction(accesses, model), direction(residency, model));
+		direction(faults, model), direction(moved, model), direction(accesses, model),
+		direction(residency, model));
 }
 
 static void samples_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -468,7 +468,8 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				"a scan passed over them they lie on its node, and are taken to be "
 				"touched like the rest of their address space: %.0f more faults. "
 				"The remote numbers of both lanes hold them here, not against "
-				"other lanes; for %.0f pages nothing says where they lie, and there is no "
+				"other lanes; for %.0f pages nothing says where they lie, and "
+				"there is no "
 				"estimate",
 				side(i), e->unseen_pages, e->faults, e->unplaced_pages);
 	}
@@ -496,7 +497,8 @@ static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		json_pack("{s:I,s:I,s:I,s:I}", "calls", (json_int_t)k->variant[k->chosen].decisions,
 			  "differ", (json_int_t)k->differ[a][b], "old_moves",
 			  (json_int_t)k->moves[a], "new_moves", (json_int_t)k->moves[b]),
-		"every recorded filter call judged where its page was, local pages too: %s says yes "
+		"every recorded filter call judged where its page was, local pages too: %s says "
+		"yes "
 		"to %llu of %llu, "
 		"%s %llu; %llu answers differ",
 		k->variant[a].variant, (unsigned long long)k->moves[a],

@@ -58,7 +58,7 @@ struct habit {
 
 struct nrp_locality {
 	int nr_nodes, nr_worlds;
-	bool *inhabited;  /* [nr_nodes] by pages or threads, after the end: numbers may have holes */
+	bool *inhabited; /* [nr_nodes] by pages or threads, after the end: numbers may have holes */
 	int nr_inhabited; /* of these, at least 1 */
 	struct vma *vmas;
 	uint32_t count, room;

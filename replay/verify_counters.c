@@ -87,12 +87,12 @@ static int count_ranges(struct nrp_trace_counts *c, struct nrp_store *store,
  */
 static bool at_window_edges(int64_t difference, int64_t trace, int64_t unit, int64_t max_units)
 {
-	int64_t units = unit > 1 && max_units > 0 ? difference / unit : 0;
+	int64_t units = 0;
 
 	if (difference <= 0)
 		return false;
-	if (units > max_units)
-		units = max_units;
+	if (unit > 1 && max_units > 0)
+		units = difference / unit < max_units ? difference / unit : max_units;
 	return difference - units * (unit - 1) <= trace / 100 + 64;
 }
 
