@@ -208,8 +208,12 @@ static int meet(struct walker *w, const struct nrp_scan_visit *v)
 	return r;
 }
 
-/* Makes sure of the fault's VMA; *ret is its address space, NULL: not known. */
-static int place_fault(struct walker *w, const struct nrp_hint_fault *f, const struct current **ret)
+/*
+ * Makes sure of the fault's VMA; *ret is its address space, NULL: not known. @in_pass: the VMA that
+ * the pass met stays as it was then, even if it was cut since.
+ */
+static int place_fault(struct walker *w, const struct nrp_hint_fault *f, bool in_pass,
+		       const struct current **ret)
 {
 	const uint64_t needed = NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, vm_start) |
 				NRP_BIT(hint_fault, vm_end);
@@ -228,6 +232,8 @@ static int place_fault(struct walker *w, const struct nrp_hint_fault *f, const s
 	if (!c->known)
 		return 0;
 	*ret = c;
+	if (in_pass && nrp_scan_space_find(&w->space[c->space], f->addr) != NRP_NO_AREA)
+		return 0;
 	return nrp_scan_space_see(&w->space[c->space], &area, 1, NULL, 0);
 }
 
@@ -249,7 +255,7 @@ static int keep_fault(struct nrp_scan_meanwhile *m, const struct nrp_hint_fault 
 static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 {
 	const struct current *c;
-	int r = place_fault(w, f, &c);
+	int r = place_fault(w, f, false, &c);
 
 	if (r < 0 || !c)
 		return r;
@@ -403,7 +409,7 @@ static int take_fault(struct walker *w, const struct nrp_hint_fault *f,
 	if (NRP_NULL(f, hint_fault, mm) || f->mm != v->rec.mm)
 		return 0;
 	*ret_taken = true;
-	r = place_fault(w, f, &c);
+	r = place_fault(w, f, true, &c);
 	return r < 0 || !c ? r : keep_fault(&w->meanwhile, f);
 }
 

@@ -495,6 +495,28 @@ static void test_passes_of_two_threads_may_overlap(void **state)
 	scan_records_end(&r);
 }
 
+/* The second fault shows the VMA cut below the page of the first. */
+static void test_vma_may_be_cut_during_a_pass(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+	struct nrp_scan_lane lane;
+
+	(void)state;
+	scan_records_begin(&r, false);
+	add_pass_until(&r, 1000, 1600, 100, 0, 0);
+	add_range(&r, 0, 16, 0, 16, 4096, NULL);
+	add_fault(&r, 1100000, 100, 0, 16, 15 * 256);
+	add_fault(&r, 1200000, 100, 0, 8, 256);
+	verify(&r, &v);
+	assert_int_equal(v.passes, 1);
+	check_agrees(&v, NRP_SCAN_VMA_P0, 1, 0, 0);
+	run(&r, &lane, NRP_SCAN_VMA_P0);
+	assert_int_equal(lane.nr_ranges, 1);
+	nrp_scan_lane_clear(&lane);
+	scan_records_end(&r);
+}
+
 static void test_pass_cut_by_a_loss_is_not_judged(void **state)
 {
 	struct scan_records r;
@@ -603,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_vma_that_grew_keeps_its_state),
 		cmocka_unit_test(test_fault_counts_for_vmas_not_reached_yet),
 		cmocka_unit_test(test_passes_of_two_threads_may_overlap),
+		cmocka_unit_test(test_vma_may_be_cut_during_a_pass),
 		cmocka_unit_test(test_pass_cut_by_a_loss_is_not_judged),
 		cmocka_unit_test(test_pass_without_decisions_returned_early),
 		cmocka_unit_test(test_capture_without_passes_is_refused),

@@ -108,6 +108,18 @@ want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == nu
 want 0 "$NRP" replay lossy.db $L --new migrate.ratelimit=spin --json
 want_json '[.notes[].code] | contains(["lost_events"]) and (contains(["identical_on_trace"]) | not)'
 
+# Every parameter of a lane is in its row, and makes it a comparison of its own.
+"$NRP" import -q "$DATA/idle-5.10.dat" -o idle.db
+for pid in 0 1; do
+	want 0 "$NRP" replay idle.db --new scan.vma=P2 --set new:scan.vma.pid=$pid --json
+	want_json '.new.set["scan.vma.pid"] == '$pid
+done
+want 0 "$NRP" query idle.db 'SELECT count(*) AS n FROM replay'
+want_out '^2$'
+# Bounds that an exact number lacks are no bounds.
+want 0 "$NRP" replay idle.db --new scan.pte=F0 --json
+want_json '[.metrics[] | .old, .new, .avoided | select(.class == "exact") | .value == .lower and .value == .upper] | all'
+
 # SQL.
 want 0 "$NRP" query a.db 'SELECT 1 AS a, NULL AS b, '"'x,y'"' AS c; SELECT 2 AS d'
 printf 'a,b,c\n1,,"x,y"\n\nd\n2\n' >want.csv
