@@ -123,6 +123,12 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
 				"give it with --set hz=N",
 				"the tick rate of capture %s is not known", capture->name);
+	/* Differences of times fit a signed number. */
+	if (capture->last_time - capture->first_time > INT64_MAX / 2)
+		return nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_store_path(store), -1,
+				"import the trace again with --force",
+				"capture %s is damaged: it lasts more than a century",
+				capture->name);
 	if (!verify->hint_faults)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
 				"capture with the fault probes",
