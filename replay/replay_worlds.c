@@ -150,6 +150,8 @@ static const struct nrp_ratelimit_lane *host_lane(const struct nrp_replay *r)
 
 /* What the records go through. */
 struct feed {
+	const struct nrp_capture *capture;
+	const char *path; /* of the store */
 	struct nrp_replay *r;
 	struct nrp_worlds *worlds;
 	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
@@ -226,8 +228,16 @@ static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const 
 	return ret;
 }
 
+static int outside(const struct feed *d, struct nrp_error *err)
+{
+	return nrp_fail(
+		err, NRP_INPUT, -EBADMSG, d->path, -1, "import the trace again with --force",
+		"capture %s is damaged: it has a hinting fault outside its time", d->capture->name);
+}
+
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
 {
+	const uint64_t first = d->capture->first_time, span = d->capture->last_time - first;
 	const struct nrp_hint_fault *soon;
 	enum nrp_replay_stream_kind kind;
 	const void *row;
@@ -248,6 +258,8 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 			ret = nrp_worlds_scan_range(d->worlds, row);
 			break;
 		case NRP_STREAM_FAULT:
+			if (((const struct nrp_hint_fault *)row)->time - first > span)
+				return outside(d, err);
 			soon = nrp_replay_stream_soon(stream);
 			if (soon)
 				nrp_worlds_prefetch(d->worlds, soon->mm, soon->addr);
@@ -326,7 +338,9 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 {
 	struct nrp_world_config configs[2 * NRP_MAX_LANE_WORLDS];
 	struct nrp_ratelimit_start *starts[2] = { NULL, NULL };
-	struct feed d = { .r = r, .host = host_lane(r) };
+	struct feed d = {
+		.capture = capture, .path = nrp_store_path(store), .r = r, .host = host_lane(r)
+	};
 	struct nrp_replay_stream *stream = NULL;
 	int first[2] = { -1, -1 }, n = 0, ret = 0;
 	uint64_t columns = shared ? NRP_BIT(hint_fault, page) | NRP_BIT(hint_fault, mapcount) |
