@@ -79,19 +79,32 @@ static void e0_note(struct nrp_comparison *c, const struct nrp_replay_lane *lane
 				    NRP_LOW_WORLDS - 1);
 }
 
-double nrp_comparison_divergence(const struct nrp_replay *r, int i)
+/* Shares of page-time that pages are elsewhere, and of faults whose task could prefer another node.
+ */
+struct divergence {
+	double taint, unsure;
+};
+
+static struct divergence divergence_of(const struct nrp_replay *r, int i)
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];
 	const struct nrp_world_result *w = &lane->world[NRP_WORLD_CENTRAL];
-	double taint = 0, unsure = 0;
+	struct divergence d = { 0 };
 
 	if (lane->observed || lane->off)
-		return 0;
+		return d;
 	if (r->totals.page_seconds > 0)
-		taint = w->tainted_seconds / r->totals.page_seconds;
+		d.taint = w->tainted_seconds / r->totals.page_seconds;
 	if (r->observed.hint_faults)
-		unsure = (double)w->unsure_preferred / (double)r->observed.hint_faults;
-	return taint > unsure ? taint : unsure;
+		d.unsure = (double)w->unsure_preferred / (double)r->observed.hint_faults;
+	return d;
+}
+
+double nrp_comparison_divergence(const struct nrp_replay *r, int i)
+{
+	struct divergence d = divergence_of(r, i);
+
+	return d.taint > d.unsure ? d.taint : d.unsure;
 }
 
 /* The lanes differ in limiters only, and these refuse nothing here. */
@@ -118,21 +131,19 @@ bool nrp_comparison_short_histories(const struct nrp_replay *r)
 static void divergence_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
 {
 	const struct nrp_world_result *w = &r->lane[i].world[NRP_WORLD_CENTRAL];
-	double faults = (double)r->observed.hint_faults;
-	double taint = w->tainted_seconds / r->totals.page_seconds;
-	double unsure = faults > 0 ? (double)w->unsure_preferred / faults : 0;
+	struct divergence d = divergence_of(r, i);
 	bool withheld = nrp_comparison_withheld(r, i);
 
 	nrp_comparison_note(
 		c, "divergence",
 		json_pack("{s:s,s:f,s:f,s:b,s:I,s:I,s:I,s:I}", "lane", side(i), "tainted_page_time",
-			  taint, "unsure_preferred", unsure, "totals_withheld", withheld,
+			  d.taint, "unsure_preferred", d.unsure, "totals_withheld", withheld,
 			  "suppressed_moves", (json_int_t)w->suppressed, "added_moves",
 			  (json_int_t)w->added, "model_attempts", (json_int_t)w->model_attempts,
 			  "undecided_filters", (json_int_t)w->undecided_filters),
 		"%s lane: pages are elsewhere than recorded for %.1f %% of their time, and %.1f %% "
 		"of the faults are by tasks whose preferred node could differ%s",
-		side(i), taint * 100, unsure * 100,
+		side(i), d.taint * 100, d.unsure * 100,
 		withheld ? "; above 10 % a kernel profile has decisions only, no totals"
 		: nrp_comparison_divergence(r, i) > NRP_DIVERGENCE_LIMIT
 			? "; above 10 % the numbers are indicative"
@@ -231,8 +242,7 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 					  nrp_filter_variant_name(
 						  (enum nrp_filter_variant)r->filter.chosen)),
 				"%s lane: on this capture migrate.filter=%s decides as the host's "
-				"own "
-				"does, every time",
+				"own does, every time",
 				side(i),
 				nrp_filter_variant_name(
 					(enum nrp_filter_variant)r->lane[i]
@@ -418,8 +428,8 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				  : json_null()),
 		"remote_accesses are remote page-time times the rate of first touches, no count "
 		"of recorded faults, and a lower estimate of accesses: what follows a touch is not "
-		"seen; the most remote 1 %% of pages have %.0f %% of "
-		"the remote page-time on record",
+		"seen; the most remote 1 %% of pages have %.0f %% of the remote page-time on "
+		"record",
 		r->totals.concentration * 100);
 }
 
@@ -469,8 +479,7 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				"touched like the rest of their address space: %.0f more faults. "
 				"The remote numbers of both lanes hold them here, not against "
 				"other lanes; for %.0f pages nothing says where they lie, and "
-				"there is no "
-				"estimate",
+				"there is no estimate",
 				side(i), e->unseen_pages, e->faults, e->unplaced_pages);
 	}
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
@@ -498,9 +507,7 @@ static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 			  "differ", (json_int_t)k->differ[a][b], "old_moves",
 			  (json_int_t)k->moves[a], "new_moves", (json_int_t)k->moves[b]),
 		"every recorded filter call judged where its page was, local pages too: %s says "
-		"yes "
-		"to %llu of %llu, "
-		"%s %llu; %llu answers differ",
+		"yes to %llu of %llu, %s %llu; %llu answers differ",
 		k->variant[a].variant, (unsigned long long)k->moves[a],
 		(unsigned long long)k->variant[k->chosen].decisions, k->variant[b].variant,
 		(unsigned long long)k->moves[b], (unsigned long long)k->differ[a][b]);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/attempts.h"
+#include "replay/host.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define VM_EXEC 0x4
 
 uint64_t nrp_attempt_columns(void)
 {
@@ -37,7 +36,7 @@ static void classify(struct nrp_attempt *a, const struct nrp_hint_fault *f)
 		a->evidence = NRP_LIMITER_DENIED;
 	} else if (!NRP_NULL(f, hint_fault, ratelimited) &&
 		   (f->attempt == NRP_ATTEMPT_THP ||
-		    (!NRP_NULL(f, hint_fault, vm_flags) && !(f->vm_flags & VM_EXEC)))) {
+		    (!NRP_NULL(f, hint_fault, vm_flags) && !(f->vm_flags & NRP_VM_EXEC)))) {
 		/*
 		 * Not refused and never seen in migrate_pages: too little memory, or not isolated;
 		 * both come behind the limiter. Only shared executable pages turn back before it,

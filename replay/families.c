@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/host.h"
 #include "replay/mm_kin.h"
 #include "replay/replay_internal.h"
 
@@ -284,7 +285,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 static int count_shared_huge(struct nrp_replay *r, struct nrp_store *store,
 			     const struct nrp_capture *capture, struct nrp_error *err)
 {
-	uint32_t huge = capture->facts.huge_pages > 0 ? (uint32_t)capture->facts.huge_pages : 512;
+	uint64_t huge = nrp_host_huge_pages(&capture->facts);
 	struct nrp_mm_kin *kin = NULL;
 	uint64_t last = 0;
 	int ret = 0;
@@ -310,7 +311,7 @@ static struct nrp_tiering_lane_params tiering_params(const struct nrp_lane_spec 
 						     struct nrp_tiering_lane_params host)
 {
 	int family = NRP_FAMILY_TIERING_PROMOTE;
-	uint64_t page = nrp_capture_page_size(capture);
+	uint64_t page = nrp_host_page_size(&capture->facts);
 	uint64_t mbps = nrp_lane_get(spec, family, "rate_limit_mbps", UINT64_MAX);
 
 	host.policy.hot_threshold_ms = (uint32_t)nrp_lane_get(spec, family, "hot_threshold_ms",

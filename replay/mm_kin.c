@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/mm_kin.h"
+#include "replay/host.h"
+#include "replay/merge.h"
 #include "replay/pages.h"
 
 #include <errno.h>
@@ -139,18 +141,6 @@ static int fault(struct nrp_mm_kin *k, const struct nrp_hint_fault *f, uint64_t 
 
 /* ---- three record kinds, in order of time ------------------------------------------- */
 
-static const enum nrp_record_kind kinds[] = { NRP_TASK_LIFE, NRP_HINT_FAULT, NRP_MIGRATION_WAIT };
-#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
-static uint64_t columns_of(enum nrp_record_kind kind)
-{
-	if (kind != NRP_HINT_FAULT)
-		return ~UINT64_C(0);
-	return NRP_BIT(hint_fault, tid) | NRP_BIT(hint_fault, tgid) | NRP_BIT(hint_fault, mm) |
-	       NRP_BIT(hint_fault, addr) | NRP_BIT(hint_fault, page) |
-	       NRP_BIT(hint_fault, mapcount);
-}
-
 static int apply(struct nrp_mm_kin *k, enum nrp_record_kind kind, const void *row,
 		 uint64_t page_size)
 {
@@ -163,46 +153,30 @@ static int apply(struct nrp_mm_kin *k, enum nrp_record_kind kind, const void *ro
 	return NRP_NULL(w, migration_wait, mm) ? 0 : seen(k, w->tid, w->mm, 0);
 }
 
-/* Every record starts with its NULL bits and its time. */
-static uint64_t time_of(const void *row)
-{
-	return ((const uint64_t *)row)[1];
-}
-
 static int read_all(struct nrp_mm_kin *k, struct nrp_store *store,
 		    const struct nrp_capture *capture, struct nrp_error *err)
 {
-	struct nrp_cursor *cursor[NR_KINDS] = { NULL };
-	const void *row[NR_KINDS] = { NULL };
-	int r = 0;
+	static const struct nrp_merge_input inputs[] = {
+		{ NRP_TASK_LIFE, ~UINT64_C(0) },
+		{ NRP_HINT_FAULT, NRP_BIT(hint_fault, tid) | NRP_BIT(hint_fault, tgid) |
+					  NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) |
+					  NRP_BIT(hint_fault, page) |
+					  NRP_BIT(hint_fault, mapcount) },
+		{ NRP_MIGRATION_WAIT, ~UINT64_C(0) },
+	};
+	struct nrp_merge *merge = NULL;
+	enum nrp_record_kind kind;
+	const void *row;
+	int r = nrp_merge_open(&merge, store, capture->id, inputs,
+			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	for (size_t i = 0; r >= 0 && i < NR_KINDS; i++) {
-		r = nrp_cursor_open(&cursor[i], store, capture->id, kinds[i], columns_of(kinds[i]),
-				    err);
-		if (r == 0)
-			r = nrp_cursor_next(cursor[i], &row[i], err);
-		if (r == 0)
-			row[i] = NULL;
+	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
+		r = apply(k, kind, row, nrp_host_page_size(&capture->facts));
+		if (r < 0)
+			nrp_fail_nomem(err);
 	}
-	while (r >= 0) {
-		size_t first = NR_KINDS;
-
-		for (size_t i = 0; i < NR_KINDS; i++)
-			if (row[i] && (first == NR_KINDS || time_of(row[i]) < time_of(row[first])))
-				first = i;
-		if (first == NR_KINDS)
-			break;
-		if (apply(k, kinds[first], row[first], nrp_capture_page_size(capture)) < 0) {
-			r = nrp_fail_nomem(err);
-			break;
-		}
-		r = nrp_cursor_next(cursor[first], &row[first], err);
-		if (r == 0)
-			row[first] = NULL;
-	}
-	for (size_t i = 0; i < NR_KINDS; i++)
-		nrp_cursor_close(cursor[i]);
-	return r < 0 ? r : 0;
+	nrp_merge_close(merge);
+	return r;
 }
 
 int nrp_mm_kin_load(struct nrp_mm_kin **ret, struct nrp_store *store,

@@ -26,10 +26,4 @@ bool nrp_mm_kin_has_any(struct nrp_mm_kin *kin, uint64_t mm);
 /* Process id of an address space, -1: no record names it. */
 int32_t nrp_mm_kin_tgid(struct nrp_mm_kin *kin, uint64_t mm);
 
-/* Bytes of a page: the capture's, 4096 where it does not say. */
-static inline uint64_t nrp_capture_page_size(const struct nrp_capture *capture)
-{
-	return capture->facts.page_size > 0 ? (uint64_t)capture->facts.page_size : 4096;
-}
-
 #endif

@@ -6,12 +6,12 @@
  */
 #include "replay/outcomes.h"
 #include "replay/attempts.h"
+#include "replay/host.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define VM_EXEC 0x4
 #define TNF_OUTCOME (NRP_TNF_MIGRATED | NRP_TNF_MIGRATE_FAIL)
 
 const char *nrp_attempt_end_name(enum nrp_attempt_end end)
@@ -133,7 +133,7 @@ static bool limiter_matches(const struct nrp_outcome *o, const struct nrp_hint_f
 static bool may_apply(const struct nrp_outcome_attempt *obstacle, const struct nrp_hint_fault *f)
 {
 	return !obstacle->executable || NRP_NULL(f, hint_fault, vm_flags) ||
-	       (f->vm_flags & VM_EXEC);
+	       (f->vm_flags & NRP_VM_EXEC);
 }
 
 /* Counters that the matching answers leave between them. */

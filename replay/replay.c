@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/host.h"
 #include "replay/replay_internal.h"
 
 #include <errno.h>
@@ -24,9 +25,9 @@ static struct nrp_ratelimit_params limiter_params(const struct nrp_replay *r,
 						  const struct nrp_capture *capture)
 {
 	int family = NRP_FAMILY_MIGRATE_RATELIMIT;
-	int64_t page = capture->facts.page_size > 0 ? capture->facts.page_size : 4096;
-	uint64_t quota = r->ratelimit.quota_fitted ? r->ratelimit.quota
-						   : nrp_ratelimit_quota((uint64_t)page);
+	uint64_t quota = r->ratelimit.quota_fitted
+				 ? r->ratelimit.quota
+				 : nrp_ratelimit_quota(nrp_host_page_size(&capture->facts));
 	uint64_t ms = nrp_lane_get(&lane->spec, family, "interval", 100);
 
 	return (struct nrp_ratelimit_params){

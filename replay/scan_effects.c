@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_effects.h"
-#include "replay/mm_kin.h"
+#include "replay/attempts.h"
+#include "replay/host.h"
 #include "replay/pages.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 		return nrp_fail_nomem(err);
 	e->facts = &capture->facts;
 	e->lane = lane;
-	e->page_size = nrp_capture_page_size(capture);
+	e->page_size = nrp_host_page_size(&capture->facts);
 	e->pte = pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
 	e->last_fault = nrp_pages_new(sizeof(uint64_t));
@@ -300,8 +301,7 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fau
 		return 0;
 	s = nrp_pages_get(e->spaces, f->mm, 0);
 	last = e->lane ? nrp_pages_get(e->last_fault, f->mm,
-				       nrp_page_of(f->addr, e->page_size,
-						   NRP_NULL(f, hint_fault, pages) ? 1 : f->pages))
+				       nrp_page_of(f->addr, e->page_size, nrp_fault_pages(f)))
 		       : NULL;
 	if (!s || (e->lane && !last))
 		return -ENOMEM;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_evidence.h"
+#include "replay/attempts.h"
+#include "replay/cells.h"
 #include "replay/pages.h"
 
 #include <errno.h>
@@ -69,25 +71,10 @@ struct nrp_scan_evidence *nrp_scan_evidence_free(struct nrp_scan_evidence *e)
 
 /* ---- cells of a range --------------------------------------------------------------- */
 
-/* The cell of @addr in the VMA that begins at @vm_start, by its first address. */
-static uint64_t cell_of(const struct nrp_scan_evidence *e, uint64_t vm_start, uint64_t addr)
-{
-	uint64_t start = addr - addr % e->huge_size;
-
-	return start > vm_start ? start : vm_start;
-}
-
-static uint64_t next_cell(const struct nrp_scan_evidence *e, uint64_t addr)
-{
-	uint64_t left = e->huge_size - addr % e->huge_size;
-
-	return left > UINT64_MAX - addr ? UINT64_MAX : addr + left;
-}
-
 static struct cell *get_cell(struct nrp_scan_evidence *e, uint32_t space, uint64_t vm_start,
 			     uint64_t addr)
 {
-	return nrp_pages_get(e->cells, space, cell_of(e, vm_start, addr));
+	return nrp_pages_get(e->cells, space, nrp_cell_of(e->huge_size, vm_start, addr));
 }
 
 /* ---- does an arming change anything? ------------------------------------------------- */
@@ -130,7 +117,7 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 			     .never_armed = true };
 	bool older = true;
 
-	for (uint64_t at = g->start; at < g->end; at = next_cell(e, at)) {
+	for (uint64_t at = g->start; at < g->end; at = nrp_cell_next(e->huge_size, at)) {
 		const struct cell *c = get_cell(e, g->space, g->vm_start, at);
 		uint64_t lane;
 
@@ -203,7 +190,7 @@ int nrp_scan_evidence_lane_range(struct nrp_scan_evidence *e, unsigned int run,
 				 const struct nrp_scan_evidence_range *g,
 				 const struct nrp_scan_evidence_pass *pass, bool as_host)
 {
-	for (uint64_t at = g->start; at < g->end; at = next_cell(e, at)) {
+	for (uint64_t at = g->start; at < g->end; at = nrp_cell_next(e->huge_size, at)) {
 		struct cell *c = get_cell(e, g->space, g->vm_start, at);
 
 		if (!c)
@@ -225,7 +212,7 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 		return -ENOMEM;
 	v->armed += pages >= 0 ? (uint64_t)pages : (g->end - g->start) / e->page_size;
 
-	for (uint64_t at = g->start; at < g->end; at = next_cell(e, at)) {
+	for (uint64_t at = g->start; at < g->end; at = nrp_cell_next(e->huge_size, at)) {
 		struct cell *c = get_cell(e, g->space, g->vm_start, at);
 
 		if (!c)
@@ -293,7 +280,7 @@ static void remember(struct cell *c, const struct nrp_hint_fault *f)
 int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_t vm_start,
 			    const struct nrp_hint_fault *f, enum nrp_known ret[NRP_SCAN_RUNS])
 {
-	uint32_t size = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	uint32_t size = nrp_fault_pages(f);
 	struct cell *c = get_cell(e, space, vm_start, f->addr);
 	struct vma_state *v = nrp_pages_get(e->vmas, space, vm_start);
 	struct page_state *p =

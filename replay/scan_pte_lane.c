@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_pte_lane.h"
+#include "replay/attempts.h"
+#include "replay/cells.h"
+#include "replay/host.h"
+#include "replay/merge.h"
 #include "replay/pages.h"
 #include "replay/scan_trace.h"
 
@@ -7,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PAGE_SIZE 4096
-#define DEFAULT_HUGE_PAGES 512
 #define PIN_REFERENCES 1024
 /* Forks between a process and the ancestor whose scanned entries it may have inherited. */
 #define MAX_ANCESTORS 8
@@ -74,8 +76,8 @@ int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_
 		return -ENOMEM;
 	l->facts = facts;
 	l->host = host_variant;
-	l->page_size = facts->page_size > 0 ? (uint64_t)facts->page_size : DEFAULT_PAGE_SIZE;
-	l->huge_pages = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages : DEFAULT_HUGE_PAGES;
+	l->page_size = nrp_host_page_size(facts);
+	l->huge_pages = nrp_host_huge_pages(facts);
 	l->huge_size = l->page_size * l->huge_pages;
 	/* With a prepare step the page is taken after the policy was asked, before that ahead. */
 	l->own_references = facts->has_prepare_step ? 0 : 1;
@@ -259,9 +261,7 @@ static int live_in(struct nrp_scan_pte_lane *l, int32_t tid, uint64_t mm)
 static struct cell *get_cell(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t vm_start,
 			     uint64_t addr)
 {
-	uint64_t start = addr - addr % l->huge_size;
-
-	return nrp_pages_get(l->cells, mm, start > vm_start ? start : vm_start);
+	return nrp_pages_get(l->cells, mm, nrp_cell_of(l->huge_size, vm_start, addr));
 }
 
 int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *l, const struct nrp_scan_pass *p)
@@ -302,7 +302,7 @@ static uint64_t last_fork(const struct nrp_scan_pte_lane *l, const struct mm *m)
 
 int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_range *g)
 {
-	uint64_t vm_start = NRP_NULL(g, scan_range, vm_start) ? 0 : g->vm_start, fork, next;
+	uint64_t vm_start = NRP_NULL(g, scan_range, vm_start) ? 0 : g->vm_start, fork;
 	const struct mm *m;
 
 	if (NRP_NULL(g, scan_range, mm) || g->start >= g->end ||
@@ -312,9 +312,8 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 	if (!m)
 		return -ENOMEM;
 	fork = m->family ? last_fork(l, m) : 0;
-	for (uint64_t at = g->start; at < g->end; at = next) {
+	for (uint64_t at = g->start; at < g->end; at = nrp_cell_next(l->huge_size, at)) {
 		struct cell *c = get_cell(l, g->mm, vm_start, at);
-		uint64_t left = l->huge_size - at % l->huge_size;
 
 		if (!c)
 			return -ENOMEM;
@@ -326,7 +325,6 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 		c->armed = g->time;
 		c->single_threaded = m->users == 1;
 		c->nid = (int16_t)nrp_host_cpu_nid(l->facts, (int)g->cpu);
-		next = left > UINT64_MAX - at ? UINT64_MAX : at + left;
 	}
 	return 0;
 }
@@ -522,7 +520,7 @@ static enum nrp_scan_pte_answer answer_pte(const struct nrp_scan_pte_lane *l,
 int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
 			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS])
 {
-	uint32_t size = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	uint32_t size = nrp_fault_pages(f);
 	struct evidence e = { .shared = NRP_KNOWN_NOT, .local = NRP_KNOWN_NOT };
 	struct page *p;
 	int r;
@@ -553,15 +551,6 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_f
 
 /* ---- a whole capture ---------------------------------------------------------------- */
 
-static const enum nrp_record_kind fed_kinds[] = { NRP_TASK_LIFE, NRP_SCAN_PASS, NRP_SCAN_RANGE,
-						  NRP_HINT_FAULT };
-#define NR_FED (sizeof(fed_kinds) / sizeof(fed_kinds[0]))
-
-/* Every row begins with null and time. */
-struct any_row {
-	uint64_t null, time;
-};
-
 static int feed(struct nrp_scan_pte_lane *l, enum nrp_record_kind kind, const void *row,
 		struct nrp_scan_pte_counts *counts)
 {
@@ -586,40 +575,22 @@ static int feed(struct nrp_scan_pte_lane *l, enum nrp_record_kind kind, const vo
 static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *counts,
 		    struct nrp_store *store, int64_t capture_id, struct nrp_error *err)
 {
-	struct nrp_cursor *cursor[NR_FED] = { 0 };
-	const void *next[NR_FED] = { 0 };
-	int r = 0;
+	static const struct nrp_merge_input inputs[] = { { NRP_TASK_LIFE, ~UINT64_C(0) },
+							 { NRP_SCAN_PASS, ~UINT64_C(0) },
+							 { NRP_SCAN_RANGE, ~UINT64_C(0) },
+							 { NRP_HINT_FAULT, ~UINT64_C(0) } };
+	struct nrp_merge *merge = NULL;
+	enum nrp_record_kind kind;
+	const void *row;
+	int r = nrp_merge_open(&merge, store, capture_id, inputs,
+			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	for (size_t i = 0; r == 0 && i < NR_FED; i++) {
-		r = nrp_cursor_open(&cursor[i], store, capture_id, fed_kinds[i], ~UINT64_C(0), err);
-		if (r == 0)
-			r = nrp_cursor_next(cursor[i], &next[i], err);
-		if (r == 0)
-			next[i] = NULL;
-		r = r < 0 ? r : 0;
-	}
-	while (r == 0) {
-		size_t first = NR_FED;
-
-		for (size_t i = 0; i < NR_FED; i++)
-			if (next[i] && (first == NR_FED ||
-					((const struct any_row *)next[i])->time <
-						((const struct any_row *)next[first])->time))
-				first = i;
-		if (first == NR_FED)
-			break;
-		r = feed(l, fed_kinds[first], next[first], counts);
-		if (r < 0) {
+	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
+		r = feed(l, kind, row, counts);
+		if (r < 0)
 			nrp_fail_nomem(err);
-			break;
-		}
-		r = nrp_cursor_next(cursor[first], &next[first], err);
-		if (r == 0)
-			next[first] = NULL;
-		r = r < 0 ? r : 0;
 	}
-	for (size_t i = 0; i < NR_FED; i++)
-		nrp_cursor_close(cursor[i]);
+	nrp_merge_close(merge);
 	return r;
 }
 

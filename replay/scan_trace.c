@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_trace.h"
+#include "replay/merge.h"
 #include "replay/pages.h"
 
 #include <errno.h>
@@ -125,35 +126,21 @@ static int add_pass(struct loader *l, const struct nrp_scan_pass *p)
 /* Passes and the lives of tasks, in one order of time. */
 static int load_passes(struct loader *l, struct nrp_error *err)
 {
-	struct nrp_cursor *passes = NULL, *lives = NULL;
-	const void *pass = NULL, *life = NULL;
-	int more_passes = 0, more_lives = 0;
-	int r = nrp_cursor_open(&passes, l->store, l->capture_id, NRP_SCAN_PASS, ~UINT64_C(0), err);
+	static const struct nrp_merge_input inputs[] = { { NRP_TASK_LIFE, ~UINT64_C(0) },
+							 { NRP_SCAN_PASS, ~UINT64_C(0) } };
+	struct nrp_merge *merge = NULL;
+	enum nrp_record_kind kind;
+	const void *row;
+	int r = nrp_merge_open(&merge, l->store, l->capture_id, inputs,
+			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	if (r == 0)
-		r = nrp_cursor_open(&lives, l->store, l->capture_id, NRP_TASK_LIFE, ~UINT64_C(0),
-				    err);
-	if (r == 0)
-		r = more_lives = nrp_cursor_next(lives, &life, err);
-	if (r >= 0)
-		r = more_passes = nrp_cursor_next(passes, &pass, err);
-	while (r >= 0 && more_passes > 0) {
-		if (more_lives > 0 && ((const struct nrp_task_life *)life)->time <=
-					      ((const struct nrp_scan_pass *)pass)->time) {
-			r = see_life(l, life);
-			if (r == 0)
-				r = more_lives = nrp_cursor_next(lives, &life, err);
-		} else {
-			r = add_pass(l, pass);
-			if (r == 0)
-				r = more_passes = nrp_cursor_next(passes, &pass, err);
-		}
-		if (r == -ENOMEM)
+	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
+		r = kind == NRP_TASK_LIFE ? see_life(l, row) : add_pass(l, row);
+		if (r < 0)
 			nrp_fail_nomem(err);
 	}
-	nrp_cursor_close(passes);
-	nrp_cursor_close(lives);
-	return r < 0 ? r : 0;
+	nrp_merge_close(merge);
+	return r;
 }
 
 /* ---- decisions ---------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_walk.h"
+#include "replay/host.h"
 #include "replay/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PAGE_SIZE 4096
 #define DEFAULT_HUGE_SIZE (UINT64_C(2) << 20)
 #define DEFAULT_SCAN_SIZE_MB 256
 #define DEFAULT_SCAN_DELAY_MS 1000
@@ -18,7 +18,7 @@ int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_fa
 		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
 	uint64_t delay =
 		facts->scan_delay_ms >= 0 ? (uint64_t)facts->scan_delay_ms : DEFAULT_SCAN_DELAY_MS;
-	uint64_t page = facts->page_size > 0 ? (uint64_t)facts->page_size : DEFAULT_PAGE_SIZE;
+	uint64_t page = nrp_host_page_size(facts);
 
 	if (facts->hz <= 0)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, NULL, -1,

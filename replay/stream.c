@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/stream.h"
 #include "replay/attempts.h"
+#include "replay/merge.h"
 #include "replay/worlds.h"
 
 #include <errno.h>
@@ -56,9 +57,8 @@ static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 	int r = nrp_cursor_next(from->cursor, &row, err);
 
 	from->row = r > 0 ? row : NULL;
-	/* Every record has its time first, behind the NULL bits. */
 	if (r > 0)
-		memcpy(&from->time, (const char *)row + sizeof(uint64_t), sizeof(from->time));
+		from->time = nrp_row_time(row);
 	return r < 0 ? r : 0;
 }
 

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/task_moves_internal.h"
+#include "replay/merge.h"
 #include "replay/pages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Record kinds that say something about tasks; at equal times the earlier line comes first. */
-enum { LIFE, PREFERRED, MOVE, PASS, FAULT, NR_STREAMS };
-
-struct stream {
-	struct nrp_cursor *cursor;
-	const void *row; /* NULL: at the end */
-	uint64_t time;
-};
 
 struct run {
 	struct nrp_task_moves m;
@@ -247,93 +239,48 @@ static int see_fault(struct run *r, const struct nrp_hint_fault *f)
 
 /* ---- all records in time order ------------------------------------------------------ */
 
-static int advance(struct stream *s, int which, struct nrp_error *err)
+static int see(struct run *r, enum nrp_record_kind kind, const void *row)
 {
-	int r = nrp_cursor_next(s->cursor, &s->row, err);
-
-	if (r <= 0) {
-		s->row = NULL;
-		return r;
-	}
-	switch (which) {
-	case LIFE:
-		s->time = ((const struct nrp_task_life *)s->row)->time;
-		break;
-	case PREFERRED:
-		s->time = ((const struct nrp_preferred *)s->row)->time;
-		break;
-	case MOVE:
-		s->time = ((const struct nrp_task_move *)s->row)->time;
-		break;
-	case PASS:
-		s->time = ((const struct nrp_scan_pass *)s->row)->time;
-		break;
-	default:
-		s->time = ((const struct nrp_hint_fault *)s->row)->time;
-		break;
-	}
-	return 0;
-}
-
-static int see(struct run *r, int which, const void *row)
-{
-	switch (which) {
-	case LIFE:
+	switch (kind) {
+	case NRP_TASK_LIFE:
 		return see_life(r, row);
-	case PREFERRED:
+	case NRP_PREFERRED:
 		return see_preferred(r, row);
-	case MOVE:
+	case NRP_TASK_MOVE:
 		return see_move(r, row);
-	case PASS:
+	case NRP_SCAN_PASS:
 		return see_pass(r, row);
 	default:
 		return see_fault(r, row);
 	}
 }
 
-static int open_streams(struct stream *streams, struct nrp_store *store, int64_t capture,
-			struct nrp_error *err)
-{
-	static const enum nrp_record_kind kinds[NR_STREAMS] = {
-		NRP_TASK_LIFE, NRP_PREFERRED, NRP_TASK_MOVE, NRP_SCAN_PASS, NRP_HINT_FAULT,
-	};
-	static const uint64_t fault_columns =
-		NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) |
-		NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
-		NRP_BIT(hint_fault, scan_period) | NRP_BIT(hint_fault, numa_group) |
-		NRP_BIT(hint_fault, tnf_flags) | NRP_BIT(hint_fault, end_delay);
-	int r = 0;
-
-	for (int i = 0; i < NR_STREAMS && r == 0; i++) {
-		r = nrp_cursor_open(&streams[i].cursor, store, capture, kinds[i],
-				    i == FAULT ? fault_columns : ~UINT64_C(0), err);
-		if (r == 0)
-			r = advance(&streams[i], i, err);
-	}
-	return r;
-}
-
 static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *err)
 {
-	struct stream streams[NR_STREAMS] = { 0 };
-	int r = open_streams(streams, store, run->capture->id, err);
+	/* At equal times the earlier line comes first. */
+	static const struct nrp_merge_input inputs[] = {
+		{ NRP_TASK_LIFE, ~UINT64_C(0) },
+		{ NRP_PREFERRED, ~UINT64_C(0) },
+		{ NRP_TASK_MOVE, ~UINT64_C(0) },
+		{ NRP_SCAN_PASS, ~UINT64_C(0) },
+		{ NRP_HINT_FAULT,
+		  NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) |
+			  NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
+			  NRP_BIT(hint_fault, scan_period) | NRP_BIT(hint_fault, numa_group) |
+			  NRP_BIT(hint_fault, tnf_flags) | NRP_BIT(hint_fault, end_delay) },
+	};
+	struct nrp_merge *merge = NULL;
+	enum nrp_record_kind kind;
+	const void *row;
+	int r = nrp_merge_open(&merge, store, run->capture->id, inputs,
+			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	while (r == 0) {
-		int first = -1;
-
-		for (int i = 0; i < NR_STREAMS; i++)
-			if (streams[i].row && (first < 0 || streams[i].time < streams[first].time))
-				first = i;
-		if (first < 0)
-			break;
-		r = see(run, first, streams[first].row);
+	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
+		r = see(run, kind, row);
 		if (r < 0)
 			nrp_fail_nomem(err);
-		else
-			r = advance(&streams[first], first, err);
 	}
-	for (int i = 0; i < NR_STREAMS; i++)
-		nrp_cursor_close(streams[i].cursor);
+	nrp_merge_close(merge);
 	return r;
 }
 

@@ -4,6 +4,7 @@
  * passes. Between two sights with the same scan sequence no placement pass ran, so that only a
  * reset can change the period; otherwise as many passes ran as the sequence grew, or fewer.
  */
+#include "replay/host.h"
 #include "replay/policies/scan_period.h"
 #include "replay/task_moves_internal.h"
 
@@ -45,11 +46,6 @@ void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
 
 /* ---- resets against the record ------------------------------------------------------ */
 
-static uint32_t tunable(int64_t value, uint32_t fallback)
-{
-	return value > 0 && value <= NRP_MAX_SYSCTL ? (uint32_t)value : fallback;
-}
-
 /*
  * A reset that changes nothing is no contradiction: the period may have been the start value. For a
  * task without a group that is at most the minimum for an address space of one window.
@@ -57,8 +53,8 @@ static uint32_t tunable(int64_t value, uint32_t fallback)
 static bool reset_would_show(const struct nrp_host_facts *facts, uint32_t period)
 {
 	struct nrp_scan_tunables t = {
-		.size_mb = tunable(facts->scan_size_mb, DEFAULT_SIZE_MB),
-		.period_min_ms = tunable(facts->scan_period_min_ms, DEFAULT_PERIOD_MIN_MS),
+		.size_mb = nrp_host_number(facts->scan_size_mb, DEFAULT_SIZE_MB),
+		.period_min_ms = nrp_host_number(facts->scan_period_min_ms, DEFAULT_PERIOD_MIN_MS),
 		.page_size = 4096, /* does not matter to an empty address space */
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/tiering.h"
 #include "replay/attempts.h"
+#include "replay/host.h"
+#include "replay/merge.h"
 #include "replay/tiering_internal.h"
 
 #include <errno.h>
@@ -11,7 +13,6 @@
 #define DEFAULT_HOT_MS 1000
 #define DEFAULT_LIMIT_MB 65536
 #define DEFAULT_PERIOD_MAX_MS 60000
-#define DEFAULT_PAGE_SIZE 4096
 
 #define HOT_SETTING "/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms"
 #define LIMIT_SETTING "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps"
@@ -39,17 +40,6 @@ static int setting(struct nrp_store *store, int64_t capture_id, const char *name
 	return 0;
 }
 
-/* A fact; @fallback where it is unknown. */
-static uint32_t number(int64_t fact, uint32_t fallback)
-{
-	return fact > 0 && fact <= NRP_MAX_SYSCTL ? (uint32_t)fact : fallback;
-}
-
-static uint64_t page_size_of(const struct nrp_host_facts *facts)
-{
-	return facts->page_size > 0 ? (uint64_t)facts->page_size : DEFAULT_PAGE_SIZE;
-}
-
 int nrp_tiering_host_params(struct nrp_tiering_lane_params *ret, enum nrp_tiering_variant variant,
 			    struct nrp_store *store, const struct nrp_capture *capture,
 			    struct nrp_error *err)
@@ -66,10 +56,10 @@ int nrp_tiering_host_params(struct nrp_tiering_lane_params *ret, enum nrp_tierin
 		.policy = {
 			.variant = variant,
 			.hot_threshold_ms = hot,
-			.limit = nrp_tiering_limit(limit, page_size_of(facts)),
+			.limit = nrp_tiering_limit(limit, nrp_host_page_size(facts)),
 			.scan_period_max_ms =
-				number(facts->scan_period_max_ms, DEFAULT_PERIOD_MAX_MS),
-			.cpupid_bits = number(facts->cpupid_bits, 0),
+				nrp_host_number(facts->scan_period_max_ms, DEFAULT_PERIOD_MAX_MS),
+			.cpupid_bits = nrp_host_number(facts->cpupid_bits, 0),
 		},
 		.free = NRP_TIERING_FREE_UNKNOWN,
 	};
@@ -148,7 +138,7 @@ static int see_fault(struct run *run, const struct nrp_hint_fault *f)
 		.answer = NRP_NULL(f, hint_fault, filter_answer) ? -1 : f->filter_answer,
 		.certain = facts->balancing > 0 && f->time < run->loss_from,
 	};
-	if (nrp_arming_fault(run->arming, f, page_size_of(facts), s.pages, &s.armed) < 0)
+	if (nrp_arming_fault(run->arming, f, nrp_host_page_size(facts), s.pages, &s.armed) < 0)
 		return -ENOMEM;
 	run->result.slow.faults++;
 	run->result.slow.pages += s.pages;
@@ -161,53 +151,29 @@ static int see_fault(struct run *run, const struct nrp_hint_fault *f)
 
 /* ---- ranges and faults side by side ------------------------------------------------- */
 
-static uint64_t fault_columns(void)
-{
-	return NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) |
-	       NRP_BIT(hint_fault, src_nid) | NRP_BIT(hint_fault, filter_delay) |
-	       NRP_BIT(hint_fault, dst_cpu) | NRP_BIT(hint_fault, filter_answer) |
-	       NRP_BIT(hint_fault, pages);
-}
-
 /* Ranges that began before a fault come first. */
-static int add_ranges(struct run *run, struct nrp_cursor *ranges, const void **next, uint64_t until,
-		      struct nrp_error *err)
-{
-	int r = 0;
-
-	while (r == 0 && *next && ((const struct nrp_scan_range *)*next)->time <= until) {
-		if (nrp_arming_add(run->arming, *next) < 0)
-			return nrp_fail_nomem(err);
-		r = nrp_cursor_next(ranges, next, err);
-		if (r == 0)
-			*next = NULL;
-		r = r < 0 ? r : 0;
-	}
-	return r;
-}
-
 static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *err)
 {
-	struct nrp_cursor *ranges = NULL, *faults = NULL;
-	const void *range = NULL, *fault;
-	int64_t id = run->capture->id;
-	int r = nrp_cursor_open(&ranges, store, id, NRP_SCAN_RANGE, ~UINT64_C(0), err);
+	static const struct nrp_merge_input inputs[] = {
+		{ NRP_SCAN_RANGE, ~UINT64_C(0) },
+		{ NRP_HINT_FAULT,
+		  NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, mm) | NRP_BIT(hint_fault, addr) |
+			  NRP_BIT(hint_fault, src_nid) | NRP_BIT(hint_fault, filter_delay) |
+			  NRP_BIT(hint_fault, dst_cpu) | NRP_BIT(hint_fault, filter_answer) |
+			  NRP_BIT(hint_fault, pages) },
+	};
+	struct nrp_merge *merge = NULL;
+	enum nrp_record_kind kind;
+	const void *row;
+	int r = nrp_merge_open(&merge, store, run->capture->id, inputs,
+			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	if (r == 0)
-		r = nrp_cursor_open(&faults, store, id, NRP_HINT_FAULT, fault_columns(), err);
-	if (r == 0)
-		r = nrp_cursor_next(ranges, &range, err);
-	if (r == 0)
-		range = NULL;
-	r = r < 0 ? r : 0;
-	while (r == 0 && (r = nrp_cursor_next(faults, &fault, err)) > 0) {
-		r = add_ranges(run, ranges, &range, ((const struct nrp_hint_fault *)fault)->time,
-			       err);
-		if (r == 0 && see_fault(run, fault) < 0)
-			r = nrp_fail_nomem(err);
+	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
+		r = kind == NRP_SCAN_RANGE ? nrp_arming_add(run->arming, row) : see_fault(run, row);
+		if (r < 0)
+			nrp_fail_nomem(err);
 	}
-	nrp_cursor_close(ranges);
-	nrp_cursor_close(faults);
+	nrp_merge_close(merge);
 	return r;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/verify.h"
+#include "replay/attempts.h"
+#include "replay/host.h"
 #include "replay/pages.h"
 #include "replay/verify_internal.h"
 
@@ -8,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define VM_SHARED 0x8
 
 void nrp_verify_note(struct nrp_verify *v, const char *code, const char *fmt, ...)
 {
@@ -39,8 +39,8 @@ struct fault_pass {
 
 static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 {
-	uint64_t size = p->facts->page_size > 0 ? (uint64_t)p->facts->page_size : 4096;
-	uint32_t pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	uint64_t size = nrp_host_page_size(p->facts);
+	uint32_t pages = nrp_fault_pages(f);
 	struct nrp_coverage *c;
 	uint64_t *seen;
 
@@ -49,7 +49,7 @@ static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 	p->v->unreported_faults += NRP_NULL(f, hint_fault, tnf_flags);
 	p->v->without_last_cpupid += NRP_NULL(f, hint_fault, last_cpupid);
 	p->v->shared_faults += (!NRP_NULL(f, hint_fault, mapcount) && f->mapcount > 0) ||
-			       (!NRP_NULL(f, hint_fault, vm_flags) && f->vm_flags & VM_SHARED);
+			       (!NRP_NULL(f, hint_fault, vm_flags) && f->vm_flags & NRP_VM_SHARED);
 	if (NRP_NULL(f, hint_fault, mm))
 		return 0;
 	seen = nrp_pages_get(p->pages, f->mm, nrp_page_of(f->addr, size, pages));

@@ -18,7 +18,7 @@ void nrp_count_fault(struct nrp_trace_counts *c, const struct nrp_hint_fault *f,
 		     const struct nrp_host_facts *facts)
 {
 	bool moved = nrp_fault_moved(f);
-	uint64_t pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages;
+	uint64_t pages = nrp_fault_pages(f);
 
 	c->hint_faults++;
 	if (!NRP_NULL(f, hint_fault, tnf_flags))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* migrate.ratelimit against the kernel's own refusals (the ratelimit tracepoint, up to 4.18). */
+#include "replay/host.h"
 #include "replay/verify_internal.h"
 
 #include <errno.h>
@@ -150,8 +151,7 @@ int nrp_verify_ratelimit(struct nrp_verify_check *ret, const struct nrp_attempts
 			 const struct nrp_host_facts *facts, struct nrp_error *err)
 {
 	struct nrp_ratelimit_params params = {
-		.quota = nrp_ratelimit_quota(
-			(uint64_t)(facts->page_size > 0 ? facts->page_size : 4096)),
+		.quota = nrp_ratelimit_quota(nrp_host_page_size(facts)),
 		.interval =
 			nrp_ratelimit_interval(100, (uint64_t)(facts->hz > 0 ? facts->hz : 250)),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/waits_match.h"
 #include "replay/attempts.h"
+#include "replay/host.h"
 #include "replay/pages.h"
 
 #include <stdlib.h>
@@ -488,7 +489,7 @@ int nrp_waits_match(struct nrp_waits *waits, struct nrp_mm_kin *kin, struct nrp_
 {
 	struct match m = { .waits = waits,
 			   .kin = kin,
-			   .page_size = nrp_capture_page_size(capture),
+			   .page_size = nrp_host_page_size(&capture->facts),
 			   .entries = nrp_pages_new(sizeof(struct entry)),
 			   .err = err };
 	int r = m.entries ? watch_all(&m) : nrp_fail_nomem(err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/attempts.h"
+#include "replay/host.h"
 #include "replay/pages.h"
 #include "replay/verify.h"
 #include "replay/worlds_internal.h"
@@ -7,8 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define VM_SHARED 0x8
 
 /* ---- making and freeing ------------------------------------------------------------- */
 
@@ -62,9 +61,7 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	w->facts = facts;
 	w->filter_host = nrp_filter_host_of(facts);
 	w->host_filter = host_filter;
-	w->page_shift = facts->page_size > 0
-				? (unsigned int)__builtin_ctzll((uint64_t)facts->page_size)
-				: 12;
+	w->page_shift = (unsigned int)__builtin_ctzll(nrp_host_page_size(facts));
 	w->period_max_ns = period_max_ms * 1000000;
 	w->origin = origin;
 	w->nr_nodes = count_nodes(facts);
@@ -344,12 +341,11 @@ static void count_untracked(struct nrp_worlds *w, const struct nrp_step *s)
  */
 static bool spares_local(struct nrp_worlds *w, const struct nrp_step *s)
 {
-	uint64_t huge = w->facts->huge_pages > 0 ? (uint64_t)w->facts->huge_pages : 512;
 
 	if (!s->mm->single_threaded || NRP_NULL(s->f, hint_fault, vm_flags) ||
-	    s->f->vm_flags & VM_SHARED)
+	    s->f->vm_flags & NRP_VM_SHARED)
 		return false;
-	if (s->pages < huge)
+	if (s->pages < nrp_host_huge_pages(w->facts))
 		return true;
 	*(s->src == s->this ? &w->huge_local : &w->huge_remote) += 1;
 	/* A few local ones are threads that moved after the scan. */
@@ -409,7 +405,7 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 	if (w->shared && !NRP_NULL(s->f, hint_fault, page) && s->f->page && pages <= 1) {
 		bool mapped_often = !NRP_NULL(s->f, hint_fault, mapcount) && s->f->mapcount > 0;
 		bool is_shared =
-			!NRP_NULL(s->f, hint_fault, vm_flags) && s->f->vm_flags & VM_SHARED;
+			!NRP_NULL(s->f, hint_fault, vm_flags) && s->f->vm_flags & NRP_VM_SHARED;
 
 		if (nrp_shared_pages_see(w->shared, &name, s->f->page, vm_start_of(s->f),
 					 mapped_often || is_shared, &joined, &parted) < 0)
