@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/merge.h"
 #include "replay/replay_internal.h"
 #include "replay/stream.h"
 
@@ -230,9 +231,9 @@ static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const 
 
 static int outside(const struct feed *d, struct nrp_error *err)
 {
-	return nrp_fail(
-		err, NRP_INPUT, -EBADMSG, d->path, -1, "import the trace again with --force",
-		"capture %s is damaged: it has a hinting fault outside its time", d->capture->name);
+	return nrp_fail(err, NRP_INPUT, -EBADMSG, d->path, -1,
+			"import the trace again with --force",
+			"capture %s is damaged: it has records outside its time", d->capture->name);
 }
 
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
@@ -244,6 +245,8 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 	int ret;
 
 	while ((ret = nrp_replay_stream_next(stream, &kind, &row, err)) > 0) {
+		if (nrp_row_time(row) - first > span)
+			return outside(d, err);
 		switch (kind) {
 		case NRP_STREAM_LIFE:
 			ret = nrp_worlds_task_life(d->worlds, row);
@@ -258,8 +261,6 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 			ret = nrp_worlds_scan_range(d->worlds, row);
 			break;
 		case NRP_STREAM_FAULT:
-			if (((const struct nrp_hint_fault *)row)->time - first > span)
-				return outside(d, err);
 			soon = nrp_replay_stream_soon(stream);
 			if (soon)
 				nrp_worlds_prefetch(d->worlds, soon->mm, soon->addr);

@@ -9,13 +9,6 @@
 
 /* ---- migrate.outcome ---------------------------------------------------------------- */
 
-static const char *outcome_name(int variant)
-{
-	static const char *const names[NRP_NR_OUTCOME_VARIANTS] = { "4.18", "5.10", "6.1", "6.12" };
-
-	return names[variant];
-}
-
 static void outcome_check(struct nrp_verify_check *k, const struct nrp_outcomes *o)
 {
 	*k = (struct nrp_verify_check){ .family = "migrate.outcome",
@@ -25,7 +18,8 @@ static void outcome_check(struct nrp_verify_check *k, const struct nrp_outcomes 
 	for (int v = 0; v < NRP_NR_OUTCOME_VARIANTS; v++) {
 		const struct nrp_outcome_check *c = &o->check[v];
 
-		k->variant[v] = (struct nrp_verify_variant){ .variant = outcome_name(v),
+		k->variant[v] = (struct nrp_verify_variant){ .variant = nrp_outcome_variant_name(
+								     (enum nrp_outcome_variant)v),
 							     .decisions = c->decisions,
 							     .agree = c->agree,
 							     .disagree = c->disagree,

@@ -762,9 +762,6 @@ int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 	size_t position = 0;
 	struct nrp_page *p;
 
-	/* A damaged capture may end before its last record. */
-	if (end_time < w->now)
-		end_time = w->now;
 	w->now = end_time;
 	while ((p = nrp_page_table_next(w->pages, &position)))
 		if (p->seen)

@@ -25,16 +25,6 @@ const char *nrp_outcome_variant_name(enum nrp_outcome_variant variant)
 	return (unsigned int)variant < NRP_NR_OUTCOME_VARIANTS ? names[variant] : NULL;
 }
 
-const char *nrp_outcome_stage_name(enum nrp_outcome_stage stage)
-{
-	static const char *const names[NRP_NR_OUTCOME_STAGES] = {
-		"moved",     "exec-shared", "dirty",     "ratelimit",  "thp-shared",
-		"watermark", "isolate",     "no-target", "references", "copy",
-	};
-
-	return (unsigned int)stage < NRP_NR_OUTCOME_STAGES ? names[stage] : NULL;
-}
-
 static bool has_thp_function(enum nrp_outcome_variant variant)
 {
 	return variant <= NRP_OUTCOME_510;

@@ -80,8 +80,6 @@ struct nrp_outcome {
 
 /* "4.18", "5.10", "6.1", "6.12"; NULL outside the range. */
 const char *nrp_outcome_variant_name(enum nrp_outcome_variant variant);
-/* "moved", "exec-shared", ..; NULL outside the range. */
-const char *nrp_outcome_stage_name(enum nrp_outcome_stage stage);
 
 /* Outcome of one attempt (spec migrate.md 2.7 order, 2.8 counters). */
 struct nrp_outcome nrp_outcome_decide(enum nrp_outcome_variant variant,

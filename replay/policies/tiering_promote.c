@@ -19,13 +19,6 @@
 /* The access time needs 12 bits, about 4 s. A narrower field counts in larger units. */
 #define ACCESS_TIME_MIN_BITS 12u
 
-const char *nrp_tiering_variant_name(enum nrp_tiering_variant variant)
-{
-	static const char *const names[NRP_NR_TIERING_VARIANTS] = { "static", "6.1", "7.2" };
-
-	return (unsigned int)variant < NRP_NR_TIERING_VARIANTS ? names[variant] : NULL;
-}
-
 uint64_t nrp_tiering_limit(uint64_t mb_per_s, uint64_t page_size)
 {
 	return (mb_per_s << 20) / page_size;

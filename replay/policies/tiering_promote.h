@@ -59,9 +59,6 @@ struct nrp_tiering_result {
 	bool stamped;        /* the page's access time becomes nrp_tiering_stamp(now_ms) */
 };
 
-/* "static", "6.1", "7.2"; NULL outside the range. */
-const char *nrp_tiering_variant_name(enum nrp_tiering_variant variant);
-
 /* Pages/s of @page_size bytes from MB/s (sysctl numa_balancing_promote_rate_limit_MBps). */
 uint64_t nrp_tiering_limit(uint64_t mb_per_s, uint64_t page_size);
 /* Ticks in ms, cut to 32 bits as the kernel does. */
