@@ -11,9 +11,6 @@
 
 /* ---- making and freeing ------------------------------------------------------------- */
 
-static int copy_page(void *context, const struct nrp_page *page, struct nrp_page *piece);
-static void end_page(void *context, struct nrp_page *page, bool continued);
-
 /* Node numbers of the host, and of all records, are below. */
 static int count_nodes(const struct nrp_host_facts *facts)
 {
@@ -37,8 +34,7 @@ static bool new_world(struct nrp_world *world, const struct nrp_world_config *co
 
 static bool make_books(struct nrp_worlds *w, bool shared)
 {
-	w->ops = (struct nrp_page_table_ops){ copy_page, end_page, w };
-	w->pages = nrp_page_table_new(&w->ops);
+	w->pages = nrp_worlds_new_pages(w);
 	w->spaces = nrp_address_spaces_new(w->nr_nodes);
 	w->locality = nrp_locality_new(w->nr_nodes, w->nr_worlds);
 	w->task_numbers = nrp_pages_new(sizeof(uint64_t));
@@ -110,139 +106,6 @@ struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *w)
 	free(w->tasks);
 	free(w);
 	return NULL;
-}
-
-/* ---- places ------------------------------------------------------------------------- */
-
-static struct nrp_place *places_at(const struct nrp_worlds *w, uint32_t number)
-{
-	return w->places + (size_t)number * (size_t)w->nr_worlds;
-}
-
-/* Number of a free set of places, 0: out of memory. */
-static uint32_t take_places(struct nrp_worlds *w)
-{
-	uint32_t number = w->free_place;
-
-	if (number) {
-		w->free_place = places_at(w, number)->last_cpupid;
-		return number;
-	}
-	if (w->nr_places + 1 >= w->room_places) {
-		uint32_t room = w->room_places ? w->room_places * 2 : 1024;
-		struct nrp_place *grown =
-			reallocarray(w->places, room, (size_t)w->nr_worlds * sizeof(*w->places));
-
-		if (!grown)
-			return 0;
-		w->places = grown;
-		w->room_places = room;
-	}
-	return ++w->nr_places;
-}
-
-static void give_back(struct nrp_worlds *w, struct nrp_page *p)
-{
-	if (!p->split)
-		return;
-	places_at(w, p->split)->last_cpupid = w->free_place;
-	w->free_place = p->split;
-	p->split = 0;
-}
-
-static int copy_page(void *context, const struct nrp_page *page, struct nrp_page *piece)
-{
-	struct nrp_worlds *w = context;
-	float share = (float)piece->pages / (float)page->pages;
-
-	piece->remote_seconds *= share;
-	piece->differs *= share;
-	w->totals.splits++;
-	if (!page->split)
-		return 0;
-	piece->split = take_places(w);
-	if (!piece->split)
-		return -ENOMEM;
-	memcpy(places_at(w, piece->split), places_at(w, page->split),
-	       (size_t)w->nr_worlds * sizeof(*w->places));
-	return 0;
-}
-
-/* ---- page-time ---------------------------------------------------------------------- */
-
-/* Page-seconds since the page's previous fault, where somebody is remote or elsewhere. */
-static int account_time(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, int next_accessor)
-{
-	double seconds =
-		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
-	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
-	double previous = p->nid != p->accessor ? seconds : 0;
-	double next = next_accessor != NRP_NOWHERE && p->nid != next_accessor ? seconds : 0;
-	bool last = next_accessor == NRP_NOWHERE;
-	int r = 0;
-
-	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0, last);
-	if (next > 0)
-		nrp_locality_held(w->locality, p->vma, next_accessor, 0, next, false);
-	p->remote_seconds += (float)previous;
-	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++) {
-		int nid = place[i].nid;
-		double more = (nid != p->accessor ? seconds : 0) - previous;
-
-		if (nid == p->nid)
-			continue;
-		w->world[i].result.tainted_seconds += seconds;
-		if (i == 0)
-			p->differs += (float)more;
-		r = nrp_locality_held_differs(w->locality, p->vma, i, p->accessor, more, 0, last);
-		if (r == 0)
-			r = nrp_locality_uncertain(w->locality, p->vma, i, seconds);
-		if (r == 0 && !last)
-			r = nrp_locality_held_differs(w->locality, p->vma, i, next_accessor, 0,
-						      (nid != next_accessor ? seconds : 0) - next,
-						      false);
-	}
-	return r;
-}
-
-/* Enters what the locality book holds of a page as it lies now (@now negative), or takes it out. */
-static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double now)
-{
-	const struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
-	double pages = (double)p->pages;
-	int r = 0;
-
-	nrp_locality_lie(w->locality, p->vma, p->nid, pages, now);
-	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++)
-		if (place[i].nid != p->nid)
-			r = nrp_locality_lie_differs(w->locality, p->vma, i, place[i].nid, p->nid,
-						     pages, now);
-	return r;
-}
-
-/* Its last user stays until now; what the VMA needs for that it has since the page's first fault.
- */
-static void close_page(struct nrp_worlds *w, struct nrp_page *p)
-{
-	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
-	struct nrp_place *place = p->split ? places_at(w, p->split) : NULL;
-
-	w->failed |= account_time(w, p, w->now, NRP_NOWHERE) < 0;
-	w->totals.page_seconds += nrp_worlds_seconds(w, w->now) * p->pages;
-	for (int i = 0; place && i < w->nr_worlds; i++)
-		nrp_world_missing(w, i, &place[i], p->vfn << w->page_shift, mm, w->now);
-	w->failed |= book_page(w, p, nrp_worlds_seconds(w, w->now)) < 0;
-}
-
-static void end_page(void *context, struct nrp_page *page, bool continued)
-{
-	struct nrp_worlds *w = context;
-
-	if (!page->seen)
-		return;
-	if (!continued)
-		close_page(w, page);
-	give_back(w, page);
 }
 
 /* ---- scans -------------------------------------------------------------------------- */
@@ -374,7 +237,7 @@ static void join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, u
 	uint32_t vma = s->range == NRP_NO_RANGE ? leader->vma : s->mm->ranges[s->range].vma;
 
 	if (p && p != leader && p->seen) {
-		end_page(w, p, false);
+		nrp_worlds_end_page(w, p);
 		p->pages = 0;
 	}
 	if (!leader->seen)
@@ -416,7 +279,7 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 	if (!s->page)
 		return -ENOMEM;
 	if (parted && s->page->seen) {
-		end_page(w, s->page, false);
+		nrp_worlds_end_page(w, s->page);
 		*s->page = (struct nrp_page){ .vfn = s->page->vfn,
 					      .mm = s->page->mm,
 					      .pages = s->page->pages };
@@ -472,31 +335,6 @@ static void count_plain(struct nrp_worlds *w, const struct nrp_step *s)
 	}
 }
 
-/* The book's side of a step: only changes of place are written. */
-static int book_changes(struct nrp_worlds *w, const struct nrp_step *s,
-			const struct nrp_place *before, const struct nrp_place *after)
-{
-	const struct nrp_page *p = s->page;
-	double now = nrp_worlds_seconds(w, s->f->time), pages = (double)p->pages;
-	int r = 0;
-
-	if (p->nid != s->observed_nid) {
-		nrp_locality_lie(w->locality, p->vma, p->nid, pages, now);
-		nrp_locality_lie(w->locality, p->vma, s->observed_nid, pages, -now);
-	}
-	for (int i = 0; r == 0 && i < w->nr_worlds; i++) {
-		if (before[i].nid == after[i].nid && p->nid == s->observed_nid)
-			continue;
-		if (before[i].nid != p->nid)
-			r = nrp_locality_lie_differs(w->locality, p->vma, i, before[i].nid, p->nid,
-						     pages, now);
-		if (r == 0 && after[i].nid != s->observed_nid)
-			r = nrp_locality_lie_differs(w->locality, p->vma, i, after[i].nid,
-						     s->observed_nid, pages, -now);
-	}
-	return r;
-}
-
 static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 		       struct nrp_place place[NRP_MAX_WORLDS])
 {
@@ -505,7 +343,7 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 	struct nrp_page *p = s->page;
 
 	if (p->split)
-		memcpy(place, places_at(w, p->split), size);
+		memcpy(place, nrp_worlds_places(w, p->split), size);
 	else
 		for (int i = 0; i < w->nr_worlds; i++)
 			place[i] = (struct nrp_place){ .nid = p->nid,
@@ -514,33 +352,20 @@ static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
 	memcpy(before, place, size);
 	for (int i = 0; i < w->nr_worlds; i++)
 		nrp_world_step(w, i, s, &place[i]);
-	if (book_changes(w, s, before, place) < 0)
+	if (nrp_worlds_book_changes(w, s, before, place) < 0)
 		return -ENOMEM;
 	if (same_everywhere(w, place, s->observed_nid)) {
-		give_back(w, p);
+		nrp_worlds_give_back(w, p);
 		p->apart = w->nr_worlds && place[0].cpupid_apart;
 		p->cpupid = w->nr_worlds ? place[0].last_cpupid : 0;
 		return 0;
 	}
 	if (!p->split)
-		p->split = take_places(w);
+		p->split = nrp_worlds_take_places(w);
 	if (!p->split)
 		return -ENOMEM;
-	memcpy(places_at(w, p->split), place, size);
+	memcpy(nrp_worlds_places(w, p->split), place, size);
 	return 0;
-}
-
-/* A page that somebody else moved is where it was found, in every world. */
-static int move_externally(struct nrp_worlds *w, struct nrp_page *p, int nid)
-{
-	double now = nrp_worlds_seconds(w, w->now);
-
-	if (book_page(w, p, now) < 0)
-		return -ENOMEM;
-	p->nid = (int16_t)nid;
-	for (int i = 0; p->split && i < w->nr_worlds; i++)
-		places_at(w, p->split)[i].nid = p->nid;
-	return book_page(w, p, -now);
 }
 
 /* First sight, or what happened since the last one. */
@@ -572,12 +397,12 @@ static int arrive(struct nrp_worlds *w, struct nrp_step *s)
 	if (s->overtaken)
 		s->observed_nid = p->nid;
 	if ((p->split || p->nid != p->accessor || p->nid != s->this) &&
-	    account_time(w, p, s->f->time, s->this) < 0)
+	    nrp_worlds_account(w, p, s->f->time, s->this) < 0)
 		return -ENOMEM;
 	if (p->nid == s->src || s->overtaken)
 		return 0;
 	w->totals.external_moves++;
-	return move_externally(w, p, s->src);
+	return nrp_worlds_move_externally(w, p, s->src);
 }
 
 static void leave(struct nrp_worlds *w, const struct nrp_step *s, uint64_t attempt_end)
@@ -696,52 +521,6 @@ void nrp_worlds_prefetch(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-static int by_size(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x < y) - (x > y);
-}
-
-/* Share of the first hundredth of @n values, largest first, in their sum. */
-static double top_share(float *values, size_t n)
-{
-	double sum = 0, top = 0;
-	size_t first = (n + 99) / 100;
-
-	qsort(values, n, sizeof(*values), by_size);
-	for (size_t i = 0; i < n; i++) {
-		sum += (double)values[i];
-		top += i < first ? (double)values[i] : 0;
-	}
-	return sum > 0 ? top / sum : 0;
-}
-
-static int concentrate(struct nrp_worlds *w)
-{
-	float *record, *world;
-	const struct nrp_page *p;
-	size_t position = 0, n = 0;
-
-	while (nrp_page_table_next(w->pages, &position))
-		w->totals.pages++;
-	record = calloc(w->totals.pages + 1, sizeof(*record));
-	world = calloc(w->totals.pages + 1, sizeof(*world));
-	position = 0;
-	while (record && world && (p = nrp_page_table_next(w->pages, &position))) {
-		record[n] = p->remote_seconds;
-		world[n++] = p->remote_seconds + p->differs;
-	}
-	if (record && world) {
-		w->totals.concentration = top_share(record, n);
-		w->totals.world_concentration = top_share(world, n);
-	}
-	n = record && world;
-	free(record);
-	free(world);
-	return n ? 0 : -ENOMEM;
-}
-
 static void add_common(const struct nrp_worlds *w, struct nrp_world_result *r)
 {
 	const struct nrp_world_result *c = &w->common;
@@ -765,13 +544,13 @@ int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 	w->now = end_time;
 	while ((p = nrp_page_table_next(w->pages, &position)))
 		if (p->seen)
-			close_page(w, p);
+			nrp_worlds_close_page(w, p);
 	for (int i = 0; i < w->nr_worlds; i++)
 		add_common(w, &w->world[i].result);
 	if (w->failed ||
 	    nrp_locality_finish(w->locality, w->spaces, nrp_worlds_seconds(w, end_time)) < 0)
 		return -ENOMEM;
-	return concentrate(w);
+	return nrp_worlds_concentrate(w);
 }
 
 const struct nrp_world_result *nrp_worlds_result(const struct nrp_worlds *w, int world)
@@ -802,7 +581,7 @@ int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t p
 					(uint32_t)number, page);
 	if (!p || !p->seen)
 		return NRP_NOWHERE;
-	nid = p->split && world < w->nr_worlds ? places_at(w, p->split)[world].nid : p->nid;
+	nid = p->split && world < w->nr_worlds ? nrp_worlds_places(w, p->split)[world].nid : p->nid;
 	*ret_tainted = nid != p->nid;
 	return nid;
 }

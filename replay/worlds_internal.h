@@ -119,6 +119,34 @@ static inline double nrp_worlds_seconds(const struct nrp_worlds *w, uint64_t tim
 	return (double)(int64_t)(time - w->origin) * 1e-9;
 }
 
+/* The page's places in all worlds, if it has any of its own. */
+static inline struct nrp_place *nrp_worlds_places(const struct nrp_worlds *w, uint32_t number)
+{
+	return w->places + (size_t)number * (size_t)w->nr_worlds;
+}
+
+/* ---- worlds_pages.c: where pages lie, and the locality book ------------------------- */
+
+/* All that return int: 0 or -ENOMEM. */
+struct nrp_page_table *nrp_worlds_new_pages(struct nrp_worlds *w);
+/* Number of a free set of places, 0: out of memory. */
+uint32_t nrp_worlds_take_places(struct nrp_worlds *w);
+void nrp_worlds_give_back(struct nrp_worlds *w, struct nrp_page *page);
+/* Page-seconds since the page's previous fault, where somebody is remote or elsewhere. */
+int nrp_worlds_account(struct nrp_worlds *w, struct nrp_page *page, uint64_t now,
+		       int next_accessor);
+/* The book's side of a step: only changes of place are written. */
+int nrp_worlds_book_changes(struct nrp_worlds *w, const struct nrp_step *s,
+			    const struct nrp_place *before, const struct nrp_place *after);
+/* A page that somebody else moved is where it was found, in every world. */
+int nrp_worlds_move_externally(struct nrp_worlds *w, struct nrp_page *page, int nid);
+/* Its last user stays until now. */
+void nrp_worlds_close_page(struct nrp_worlds *w, struct nrp_page *page);
+/* Closes a page that is none any more. */
+void nrp_worlds_end_page(struct nrp_worlds *w, struct nrp_page *page);
+/* Counts the pages, and how few of them the remote time rests on. */
+int nrp_worlds_concentrate(struct nrp_worlds *w);
+
 /* ---- worlds_decide.c: one fault in one world ---------------------------------------- */
 
 void nrp_world_step(struct nrp_worlds *w, int world, const struct nrp_step *s,
