@@ -12,6 +12,7 @@
 #include "replay/waits.h"
 #include "second_reader.h"
 #include "second_reader_leaks.h"
+#include "wide.h"
 
 #include <errno.h>
 #include <math.h>
@@ -704,12 +705,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_signs),
 	};
 
-	if (argc < 2 || strcmp(argv[1], "--wide") != 0)
-		return cmocka_run_group_tests(shipped, set_up, tear_down);
-	traces = getenv("NRP_TRACES");
-	if (!traces || !*traces) {
-		printf("skipped: NRP_TRACES does not name a folder of captures\n");
-		return 77;
-	}
-	return cmocka_run_group_tests(wide, set_up, tear_down);
+	traces = wide_folder(argc, argv);
+	return traces ? cmocka_run_group_tests(wide, set_up, tear_down)
+		      : cmocka_run_group_tests(shipped, set_up, tear_down);
 }

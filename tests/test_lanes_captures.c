@@ -18,6 +18,7 @@
 #include "replay/outcomes.h"
 #include "replay/task_moves.h"
 #include "replay/tiering.h"
+#include "wide.h"
 
 #define MAX_CAPTURES 256
 #define HUGE_PAGES 512 /* of 4 KiB; all captures are of x86 */
@@ -63,7 +64,8 @@ static void import(struct lane_file *file, const char *from)
 	unlink("capture.db");
 	file->store = util_open("capture.db", NRP_STORE_CREATE);
 	assert_ok(nrp_store_begin(file->store, &err), &err);
-	assert_ok(nrp_import_trace(file->store, &options, &file->capture, &stats, NULL, &err), &err);
+	assert_ok(nrp_import_trace(file->store, &options, &file->capture, &stats, NULL, &err),
+		  &err);
 	assert_ok(nrp_store_commit(file->store, &err), &err);
 	assert_ok(nrp_store_register_tables(file->store, &err), &err);
 }
@@ -153,16 +155,12 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_records_follow_from_the_rules),
 	};
-	const char *traces = getenv("NRP_TRACES");
-	bool wide = argc > 1 && strcmp(argv[1], "--wide") == 0, found;
+	const char *traces = wide_folder(argc, argv);
+	bool found;
 	int r;
 
-	if (wide && (!traces || !*traces)) {
-		printf("skipped: NRP_TRACES does not name a folder of captures\n");
-		return 77;
-	}
-	found = wide ? collect_folder(traces, "kernels") && collect_folder(traces, "policy-pairs")
-		     : collect_folder(NRP_TEST_DATA, ".");
+	found = traces ? collect_folder(traces, "kernels") && collect_folder(traces, "policy-pairs")
+		       : collect_folder(NRP_TEST_DATA, ".");
 	if (!found) {
 		fprintf(stderr, "the captures cannot be listed\n");
 		return 1;

@@ -10,6 +10,7 @@
 #include "nulls.h"
 #include "relabel.h"
 #include "store_util.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -363,12 +364,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_thp_function_moves_512_pages),
 	};
 
-	if (argc >= 2 && !strcmp(argv[1], "--wide")) {
-		traces = getenv("NRP_TRACES");
-		if (!traces || !*traces) {
-			printf("skipped: NRP_TRACES does not name a folder of captures\n");
-			return 77;
-		}
-	}
+	traces = wide_folder(argc, argv);
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

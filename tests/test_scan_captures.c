@@ -9,6 +9,7 @@
 #include "capture/import.h"
 #include "replay/scan_lane.h"
 #include "replay/scan_pte_lane.h"
+#include "wide.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,13 +311,7 @@ int main(int argc, char **argv)
 	};
 	int r;
 
-	if (argc > 1 && !strcmp(argv[1], "--wide")) {
-		traces = getenv("NRP_TRACES");
-		if (!traces || !*traces) {
-			printf("skipped: NRP_TRACES is not set\n");
-			return 77;
-		}
-	}
+	traces = wide_folder(argc, argv);
 	if (!mkdtemp(scratch)) {
 		perror(scratch);
 		return 1;

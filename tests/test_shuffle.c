@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "store_util.h"
+#include "wide.h"
 
 #define RL "migrate.ratelimit="
 #define FILTER "migrate.filter="
@@ -296,12 +297,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_node_without_attempts_may_have_any_number),
 	};
 
-	if (argc >= 2 && !strcmp(argv[1], "--wide")) {
-		traces = getenv("NRP_TRACES");
-		if (!traces || !*traces) {
-			printf("skipped: NRP_TRACES does not name a folder of captures\n");
-			return 77;
-		}
-	}
+	traces = wide_folder(argc, argv);
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
