@@ -12,16 +12,6 @@ static struct nrp_quantity counted(uint64_t value, uint64_t open, int tier)
 		    : nrp_exact((double)value, tier);
 }
 
-static double min2(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double max2(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* ---- locality ----------------------------------------------------------------------- */
 
 /* The central world's, between the extremes of all worlds. @accesses: else residency. */
@@ -34,8 +24,8 @@ static struct nrp_quantity spread_time(const struct nrp_remote *worlds, int n, b
 		const struct nrp_page_time *u =
 			accesses ? &worlds[k].accesses : &worlds[k].residency;
 
-		low = min2(low, u->lower);
-		high = max2(high, u->upper);
+		low = fmin(low, u->lower);
+		high = fmax(high, u->upper);
 	}
 	return nrp_bounded(t->value, low, high, 3);
 }
@@ -131,8 +121,8 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 		memcpy(&n, (const char *)&lane->world[k] + offset, sizeof(n));
 		if (k == NRP_WORLD_CENTRAL)
 			value = (double)n;
-		low = min2(low, (double)n);
-		high = max2(high, (double)n);
+		low = fmin(low, (double)n);
+		high = fmax(high, (double)n);
 	}
 	return nrp_bounded(value, low, high, 3);
 }
@@ -169,8 +159,8 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
 		open |= w[k].new_attempts > 0;
-		n.upper = max2(n.upper, (double)w[k].kept.waits + (double)w[k].kept_perhaps.waits);
-		ns.upper = max2(ns.upper, (double)w[k].kept.ns + (double)w[k].kept_perhaps.ns);
+		n.upper = fmax(n.upper, (double)w[k].kept.waits + (double)w[k].kept_perhaps.waits);
+		ns.upper = fmax(ns.upper, (double)w[k].kept.ns + (double)w[k].kept_perhaps.ns);
 	}
 	n.value += (double)o->other_waits.waits + guess * (double)o->migration_waits;
 	ns.value += (double)o->other_waits.ns + guess * (double)o->migration_wait_ns;
@@ -284,7 +274,7 @@ static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *
 	double avoided = (double)b->r->observed.hint_fault_pages -
 			 (double)lane->world[NRP_WORLD_CENTRAL].hint_fault_pages;
 
-	q[PTE_UPDATES].value = max2(armed - avoided, 0);
+	q[PTE_UPDATES].value = fmax(armed - avoided, 0);
 	q[PTE_UPDATES].lower = 0;
 }
 
@@ -401,7 +391,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		/* Huge pages that several processes map move in one generation only. */
 		double open = (double)b->r->shared_huge_pages;
 
-		q[MIGRATED_PAGES].lower = max2(q[MIGRATED_PAGES].lower - open, 0);
+		q[MIGRATED_PAGES].lower = fmax(q[MIGRATED_PAGES].lower - open, 0);
 		q[MIGRATED_PAGES].upper += open;
 	}
 	if (lane->pte >= 0)

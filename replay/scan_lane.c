@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Another variant over the recorded passes. */
 #include "replay/scan_lane.h"
+#include "replay/policies/ticks.h"
 #include "replay/scan_evidence.h"
 #include "replay/scan_walk.h"
 
@@ -619,7 +620,7 @@ static int configure(struct lane *l, const struct nrp_host_facts *facts,
 		l->policy.scan_pages = (config->scan_size_mb << 20) / l->policy.page_size;
 	if (config->scan_delay_ms != UINT64_MAX)
 		l->policy.delay_jiffies =
-			nrp_scan_jiffies(config->scan_delay_ms, (uint64_t)facts->hz);
+			nrp_ms_to_ticks(config->scan_delay_ms, (uint64_t)facts->hz);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "replay/scan_walk.h"
 #include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/policies/ticks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_fa
 		.huge_size = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages * page
 						   : DEFAULT_HUGE_SIZE,
 		.scan_pages = (size << 20) / page,
-		.delay_jiffies = nrp_scan_jiffies(delay, (uint64_t)facts->hz),
+		.delay_jiffies = nrp_ms_to_ticks(delay, (uint64_t)facts->hz),
 	};
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "replay/policies/scan_period.h"
+#include "replay/policies/ticks.h"
 
 static struct nrp_scan_tunables tunables(uint32_t size_mb)
 {
@@ -120,11 +121,11 @@ static void test_s10_one_failure_doubles_for_good(void **state)
 static void test_ticks_round_up(void **state)
 {
 	(void)state;
-	assert_int_equal(nrp_scan_ticks(20, 250), 5);
-	assert_int_equal(nrp_scan_ticks(100, 250), 25);
-	assert_int_equal(nrp_scan_ticks(750, 250), 188);
-	assert_int_equal(nrp_scan_ticks(1000, 250), 250);
-	assert_int_equal(nrp_scan_ticks(750, 100), 75);
+	assert_int_equal(nrp_ms_to_ticks(20, 250), 5);
+	assert_int_equal(nrp_ms_to_ticks(100, 250), 25);
+	assert_int_equal(nrp_ms_to_ticks(750, 250), 188);
+	assert_int_equal(nrp_ms_to_ticks(1000, 250), 250);
+	assert_int_equal(nrp_ms_to_ticks(750, 100), 75);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * "NAME[start,end)uENTRIES" for a range and "NAME REASON" for a skip.
  */
 #include "replay/policies/scan_vma.h"
+#include "replay/policies/ticks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,7 @@ static struct world *new_world(enum nrp_scan_vma_variant variant, int32_t seq, i
 		.page_size = PAGE,
 		.huge_size = 2 * MB,
 		.scan_pages = 65536,
-		.delay_jiffies = nrp_scan_jiffies(1000, 1000),
+		.delay_jiffies = nrp_ms_to_ticks(1000, 1000),
 	};
 	w->mm.seq = seq;
 	w->mm.vma = w->vma;
@@ -702,11 +703,11 @@ static void pid_bits_are_the_kernels_hash(void **state)
 static void jiffies_are_rounded_up(void **state)
 {
 	(void)state;
-	assert_int_equal(nrp_scan_jiffies(20, 250), 5);
-	assert_int_equal(nrp_scan_jiffies(100, 250), 25);
-	assert_int_equal(nrp_scan_jiffies(750, 250), 188);
-	assert_int_equal(nrp_scan_jiffies(1000, 250), 250);
-	assert_int_equal(nrp_scan_jiffies(750, 100), 75);
+	assert_int_equal(nrp_ms_to_ticks(20, 250), 5);
+	assert_int_equal(nrp_ms_to_ticks(100, 250), 25);
+	assert_int_equal(nrp_ms_to_ticks(750, 250), 188);
+	assert_int_equal(nrp_ms_to_ticks(1000, 250), 250);
+	assert_int_equal(nrp_ms_to_ticks(750, 100), 75);
 }
 
 static void touch_before_the_first_visit_leaves_no_trace(void **state)

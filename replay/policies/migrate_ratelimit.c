@@ -9,6 +9,7 @@
  * Overlapping attempts are the matter of migrate_ratelimit_race.c.
  */
 #include "replay/policies/migrate_ratelimit.h"
+#include "replay/policies/ticks.h"
 
 #include "replay/policies/migrate_ratelimit_step.h"
 
@@ -40,8 +41,7 @@ bool nrp_ratelimit_on_grid(enum nrp_ratelimit_variant variant)
 
 uint64_t nrp_ratelimit_interval(uint64_t ms, uint64_t hz)
 {
-	/* Whole seconds apart, so that the product stays small for any period a kernel knows. */
-	return ms / 1000 * hz + (ms % 1000 * hz + 999) / 1000;
+	return nrp_ms_to_ticks(ms, hz);
 }
 
 uint64_t nrp_ratelimit_quota(uint64_t page_size)

@@ -102,8 +102,3 @@ bool nrp_scan_adapt(struct nrp_scan_task *task, uint64_t shared, uint64_t privat
 	task->failed = 0;
 	return false;
 }
-
-uint64_t nrp_scan_ticks(uint64_t ms, uint64_t hz)
-{
-	return ms / MSEC_PER_SEC * hz + (ms % MSEC_PER_SEC * hz + MSEC_PER_SEC - 1) / MSEC_PER_SEC;
-}

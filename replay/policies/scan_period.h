@@ -51,7 +51,5 @@ struct nrp_scan_task {
 bool nrp_scan_adapt(struct nrp_scan_task *task, uint64_t shared, uint64_t private, uint32_t min_ms,
 		    uint32_t max_ms);
 
-/* ms in ticks, rounded up: the kernel's msecs_to_jiffies. */
-uint64_t nrp_scan_ticks(uint64_t ms, uint64_t hz);
 
 #endif

@@ -51,11 +51,6 @@ uint32_t nrp_scan_vma_rules(enum nrp_scan_vma_variant variant)
 	return (unsigned int)variant < NRP_NR_SCAN_VMA_VARIANTS ? rules[variant] : 0;
 }
 
-uint64_t nrp_scan_jiffies(uint64_t ms, uint64_t hz)
-{
-	return (ms * hz + 999) / 1000;
-}
-
 uint64_t nrp_scan_pid_bit(int32_t tid)
 {
 	return UINT64_C(1) << ((uint32_t)tid * HASH_MULTIPLIER >> HASH_SHIFT);

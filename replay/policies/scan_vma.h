@@ -131,8 +131,6 @@ const char *nrp_scan_vma_variant_name(enum nrp_scan_vma_variant variant);
 const char *nrp_scan_vma_rule_name(unsigned int i);
 /* The rules that a variant has. */
 uint32_t nrp_scan_vma_rules(enum nrp_scan_vma_variant variant);
-/* J(ms): jiffies of a time in ms, rounded up. */
-uint64_t nrp_scan_jiffies(uint64_t ms, uint64_t hz);
 /* Bit of a thread in the windows: hash of the tid, 64-bit kernels. */
 uint64_t nrp_scan_pid_bit(int32_t tid);
 /* A counted hinting fault in the VMA; without state it leaves no trace (spec 2.2). */
