@@ -135,8 +135,8 @@ static void parse_skip_reasons(struct nrp_catalogue *cat, const char *format)
  */
 static void parse_fields(struct tep_handle *tep, const struct nrp_event_format *format)
 {
-	const char *print = strstr(format->text, "print fmt:");
-	size_t fields = print ? (size_t)(print - format->text) : format->size;
+	const char *print = strstr(format->text, "\nprint fmt:");
+	size_t fields = print ? (size_t)(print + 1 - format->text) : format->size;
 	char *text;
 	int size = asprintf(&text, "%.*sprint fmt: \"\"\n", (int)fields, format->text);
 
@@ -196,6 +196,7 @@ int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *fi
 		if (event == NRP_EV_OTHER)
 			continue;
 		if (format->id < 0 || format->id >= NRP_MAX_EVENT_IDS ||
+		    (cat->by_id[format->id] && cat->by_id[format->id] != &cat->desc[event]) ||
 		    add_format(cat, tep, format, event) < 0) {
 			r = nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_tracefile_path(file), -1,
 				     "the file's headers are damaged; copy or record it again",

@@ -4,10 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_SIDE_FILE (16 << 20) /* bytes; a /proc/vmstat is 4 KB, a 1024-node facts file 5 MB */
 #define MAX_LINE 65536
@@ -26,28 +28,41 @@ char *nrp_side_file(const char *path, const char *ending)
 	return side;
 }
 
-/* Opens a regular text file of bearable size. */
-static int open_side(FILE **ret, const char *path, struct nrp_error *err)
+int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_error *err)
 {
-	FILE *f = fopen(path, "re");
-	struct stat st;
+	/* A FIFO would wait for somebody who writes. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), code = fd < 0 ? -errno : 0;
+	struct stat st = { 0 };
+	FILE *f = NULL;
 
-	if (!f || fstat(fileno(f), &st) < 0) {
-		int code = -errno;
-
-		if (f)
-			fclose(f);
+	if (code == 0 && fstat(fd, &st) < 0)
+		code = -errno;
+	if (code == 0 && S_ISREG(st.st_mode) && st.st_size <= max_size) {
+		f = fdopen(fd, "r");
+		code = f ? 0 : -errno;
+	}
+	if (f) {
+		*ret = f;
+		return 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (code < 0)
 		return nrp_fail(err, NRP_INPUT, code, path, -1, "name a readable file", "%s",
 				strerror(-code));
-	}
-	if (S_ISDIR(st.st_mode) || st.st_size > MAX_SIDE_FILE) {
-		fclose(f);
-		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1,
-				"name the capture's own side file",
-				S_ISDIR(st.st_mode) ? "is a directory" : "is larger than 16 MiB");
-	}
-	*ret = f;
-	return 0;
+	if (!S_ISREG(st.st_mode))
+		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1, "name a plain file",
+				"is not a plain file");
+	return nrp_fail(err, NRP_INPUT, -EFBIG, path, -1, "name the capture's own side file",
+			"is larger than %lld MiB", (long long)(max_size >> 20));
+}
+
+/* After the last line: was it the end, or an error? */
+static int check_read(FILE *f, const char *path, struct nrp_error *err)
+{
+	return feof(f) ? 0
+		       : nrp_fail(err, NRP_INPUT, -EIO, path, -1, "check the disk",
+				  "cannot be read to its end");
 }
 
 struct facts_reader {
@@ -87,6 +102,8 @@ static int set_cpu(struct facts_reader *r, unsigned long cpu, int nid)
 		f->cpu_nid = grown;
 		f->nr_cpus = (int)cpu + 1;
 	}
+	if (f->cpu_nid[cpu] >= 0 && f->cpu_nid[cpu] != nid)
+		return bad_line(r, "a CPU of two nodes");
 	f->cpu_nid[cpu] = (int16_t)nid;
 	return 0;
 }
@@ -137,6 +154,8 @@ static int node_line(struct facts_reader *r, const char *line)
 		f->node_memkb = grown;
 		f->nr_nodes = (int)nid + 1;
 	}
+	if (f->node_memkb[nid] >= 0)
+		return bad_line(r, "a node that was listed before");
 	if (memkb && isdigit((unsigned char)memkb[6]))
 		f->node_memkb[nid] = strtoll(memkb + 6, NULL, 10);
 	if (cpus) {
@@ -230,7 +249,7 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_st
 	size_t size = 0;
 	ssize_t n;
 	FILE *f;
-	int ret = open_side(&f, path, err);
+	int ret = nrp_open_text(&f, path, MAX_SIDE_FILE, err);
 
 	if (ret < 0)
 		return ret;
@@ -247,6 +266,8 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_st
 			ret = facts_line(&r, line);
 		r.offset += n;
 	}
+	if (ret == 0)
+		ret = check_read(f, path, err);
 	free(line);
 	fclose(f);
 	return ret;
@@ -260,7 +281,7 @@ int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int
 	ssize_t n;
 	FILE *f;
 	int64_t offset = 0;
-	int ret = open_side(&f, path, err);
+	int ret = nrp_open_text(&f, path, MAX_SIDE_FILE, err);
 
 	if (ret < 0)
 		return ret;
@@ -283,6 +304,8 @@ int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int
 		ret = nrp_store_put_counter(store, capture_id, line, snapshot, value, err);
 		offset += n;
 	}
+	if (ret == 0)
+		ret = check_read(f, path, err);
 	free(line);
 	fclose(f);
 	return ret;

@@ -5,6 +5,11 @@
 
 #include "numareplay/store.h"
 
+#include <stdio.h>
+
+/* Opens a plain file of at most @max_size bytes: text that a user named, or that lies beside. */
+int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_error *err);
+
 /*
  * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections
  * and keys are kept as settings. Fills @facts and table host_setting.

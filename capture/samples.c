@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/facts.h"
 #include "capture/samples.h"
 #include "capture/samples_internal.h"
 #include "numareplay/text.h"
@@ -6,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #define MAX_FILE (INT64_C(4) << 30)
 #define MAX_NAMED 8 /* events of a level that an error names */
@@ -111,20 +111,11 @@ static int start_again(struct reader *r)
 
 static int open_file(struct reader *r)
 {
-	struct stat st;
 	char magic[8] = "";
-	int code = 0;
+	int code = nrp_open_text(&r->file, r->opt->path, MAX_FILE, r->err);
 
-	r->file = fopen(r->opt->path, "re");
-	if (!r->file || fstat(fileno(r->file), &st) < 0)
-		code = -errno;
 	if (code < 0)
-		return nrp_fail(r->err, NRP_INPUT, code, r->opt->path, -1, "name a readable file",
-				"%s", strerror(-code));
-	if (!S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
-		return nrp_fail(r->err, NRP_INPUT, -EINVAL, r->opt->path, -1, SCRIPT_REMEDY,
-				S_ISREG(st.st_mode) ? "is larger than 4 GiB"
-						    : "is not a plain file");
+		return code;
 	if (fread(magic, 1, sizeof(magic), r->file) == sizeof(magic) &&
 	    (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8)))
 		return nrp_fail(r->err, NRP_INPUT, -EBADMSG, r->opt->path, -1, SCRIPT_REMEDY,
@@ -180,7 +171,7 @@ static int check_names(struct reader *r, const struct names *names)
 
 	for (int level = 0; level < NRP_NR_LEVELS; level++) {
 		found += names[level].count;
-		if (!r->opt->events && names[level].count > 1)
+		if (names[level].count > 1 && (!r->opt->events || !r->opt->events[1]))
 			return nrp_fail(r->err, NRP_USAGE, -EINVAL, r->opt->path, -1,
 					"choose one with --samples-event NAME",
 					"%s and %s both count %s", names[level].at[0],
@@ -207,7 +198,7 @@ static int check_events(struct reader *r)
 	while (c == 0 && (c = next_line(r)) > 0) {
 		c = 0;
 		if (nrp_stat_line(r->line, r->separator, r->opt->events, &l) == NRP_LINE_SAMPLE)
-			add_name(&names[l.level], l.event);
+			add_name(&names[l.level], l.whole);
 	}
 	if (c == 0)
 		c = check_names(r, names);
@@ -254,7 +245,9 @@ static int keep(struct reader *r, const struct nrp_memory_sample *s)
 		r->first = s->time;
 	if (end > r->last)
 		r->last = end;
-	if (end < r->capture->first_time || s->time > r->capture->last_time) {
+	if (end < r->capture->first_time || s->time > r->capture->last_time ||
+	    (r->stats.counts &&
+	     (end == r->capture->first_time || s->time == r->capture->last_time))) {
 		r->stats.outside++;
 		return 0;
 	}

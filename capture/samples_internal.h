@@ -16,6 +16,9 @@ struct nrp_piece {
 	size_t size;
 };
 
+/* Of one line: no counter gets so far, and sums of it stay below 2^64. */
+#define NRP_SAMPLES_MAX_COUNT (UINT64_C(1) << 40)
+
 enum nrp_line {
 	NRP_LINE_SAMPLE,         /* understood */
 	NRP_LINE_NOTHING,        /* blank, comment, call chain, other record */
@@ -60,6 +63,7 @@ struct nrp_stat_line {
 	bool running_known, cpu_known;
 	uint8_t level, op;
 	struct nrp_piece event; /* without modifiers */
+	struct nrp_piece whole; /* with them */
 };
 
 /* Does the line begin as perf stat -I -x SEPARATOR prints it? */

@@ -238,7 +238,8 @@ static struct nrp_piece parse_middle(const char *from, const char *bar, const ch
 		i++;
 	if (i < n) {
 		*event = (struct nrp_piece){ token[i].at, token[i].size - 1 };
-		if (i && nrp_parse_number(token[i - 1], 10, &value))
+		if (i && nrp_parse_number(token[i - 1], 10, &value) &&
+		    value <= NRP_SAMPLES_MAX_COUNT)
 			NRP_SET(s, memory_sample, period, value);
 		i++;
 	} else {

@@ -137,6 +137,7 @@ static size_t find_event(const struct nrp_piece *field, size_t n, char separator
 			if (!size)
 				continue;
 			l->event = (struct nrp_piece){ field[i].at, strlen(events[k]) };
+			l->whole = (struct nrp_piece){ field[i].at, size };
 			l->level = nrp_event_level(l->event, &l->op);
 			if (l->level == NRP_LEVEL_UNKNOWN)
 				l->level = NRP_LEVEL_REMOTE;
@@ -147,6 +148,7 @@ static size_t find_event(const struct nrp_piece *field, size_t n, char separator
 		}
 		if (events)
 			continue;
+		l->whole = field[i];
 		l->event = without_modifiers(field[i]);
 		l->level = nrp_event_level(l->event, &l->op);
 		*ret_next = i + 1;
@@ -185,7 +187,7 @@ static bool parse_percent(struct nrp_piece text, uint32_t *ret)
 	    !nrp_parse_number(part, 10, &hundredths))
 		return false;
 	*ret = (uint32_t)(percent * 100 + hundredths);
-	return true;
+	return *ret <= 10000;
 }
 
 static void parse_place(struct nrp_piece field, struct nrp_stat_line *l)
@@ -215,7 +217,7 @@ enum nrp_line nrp_stat_line(const char *line, char separator, const char *const 
 	at = find_event(field, n, separator, events, &l, &next);
 	if (!at)
 		return NRP_LINE_NOTHING;
-	if (l.event.size > NRP_SAMPLES_MAX_EVENT)
+	if (l.whole.size > NRP_SAMPLES_MAX_EVENT)
 		return NRP_LINE_BAD;
 	/* Versions before 3.14 had no unit. */
 	value = at > 2 && !nrp_piece_is(field[at - 1], NRP_DIGITS) ? at - 2 : at - 1;
@@ -223,7 +225,7 @@ enum nrp_line nrp_stat_line(const char *line, char separator, const char *const 
 		return NRP_LINE_BAD;
 	if (field[value].size && field[value].at[0] == '<')
 		return NRP_LINE_NOT_COUNTED; /* <not counted>, <not supported> */
-	if (!parse_count(field[value], &l.count))
+	if (!parse_count(field[value], &l.count) || l.count > NRP_SAMPLES_MAX_COUNT)
 		return NRP_LINE_BAD;
 	if (value > 1)
 		parse_place(field[1], &l);

@@ -254,6 +254,7 @@ static void add_sample(struct summary *s, const struct nrp_memory_sample *m)
 	case NRP_LEVEL_REMOTE:
 		sum->remote_loads++;
 		sum->remote_period += m->period;
+		sum->remote_with_period += !NRP_NULL(m, memory_sample, period);
 		place(s, m);
 		break;
 	case NRP_LEVEL_CACHE:
@@ -327,6 +328,26 @@ static void finish(struct summary *s)
 	sum->nr_areas = kept;
 }
 
+/* What the import left out, it kept count of. */
+static int see_left_out(struct summary *s, struct nrp_store *store,
+			const struct nrp_capture *capture)
+{
+	static const char *const settings[] = { "samples.outside", "samples.not_counted",
+						"samples.not_understood" };
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		char *text = NULL;
+		int r = nrp_store_get_setting(store, capture->id, settings[i], &text, s->err);
+
+		if (r < 0 && r != -ENOENT)
+			return r;
+		s->sum.incomplete |= r == 0 && strcmp(text, "0") != 0;
+		free(text);
+	}
+	s->sum.incomplete |= s->sum.first < capture->first_time || s->sum.last > capture->last_time;
+	return 0;
+}
+
 int nrp_samples_summary(struct nrp_samples_summary *ret, struct nrp_store *store,
 			const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -342,6 +363,8 @@ int nrp_samples_summary(struct nrp_samples_summary *ret, struct nrp_store *store
 		r = look_round(&s, store, capture);
 	if (r == 0 && rows)
 		r = each(&s, store, capture, NRP_MEMORY_SAMPLE, ~UINT64_C(0), add);
+	if (r == 0 && rows)
+		r = see_left_out(&s, store, capture);
 	nrp_pages_free(s.last_mm);
 	nrp_pages_free(s.vma);
 	free(s.seen);

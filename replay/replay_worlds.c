@@ -35,9 +35,11 @@ int nrp_replay_load_samples(struct nrp_replay *r, struct nrp_store *store,
 	if (ret < 0)
 		return ret;
 	if (s.records && s.remote_known) {
-		r->loads_counted = s.counted && !s.scaled;
-		r->remote_loads = s.counted || !s.remote_period ? (double)s.remote_loads
-								: (double)s.remote_period;
+		r->loads_counted = s.counted && !s.scaled && !s.incomplete;
+		r->remote_loads = (double)s.remote_loads;
+		/* A sample without a period is taken to be like those that have one. */
+		if (!s.counted && s.remote_with_period)
+			r->remote_loads *= (double)s.remote_period / (double)s.remote_with_period;
 	}
 	nrp_samples_summary_clear(&s);
 	return 0;

@@ -320,8 +320,8 @@ static unsigned int rank(const struct flight *f, enum nrp_wait_evidence e, const
 		return 1;
 	return 0;
 }
-/* Of one wait, in a record that can be believed: one for each CPU that migrates at its moment. */
-#define MAX_CANDIDATES 256
+/* Of one wait: so many CPUs never migrate at its moment. More say that the record is damaged. */
+#define MAX_CANDIDATES 1024
 
 #define RANK_LATE 2
 #define RANK_UNDER_WAY 1
@@ -407,6 +407,9 @@ static int attribute(struct match *m, size_t index)
 		m->waits->nr_links = first_link;
 		w->cause = NRP_WAIT_UNATTRIBUTED;
 		w->evidence = NRP_WAIT_NO_EVIDENCE;
+		w->cause_time = w->cause_mm = 0;
+		w->cause_tid = 0;
+		w->reason = 0;
 		named = NULL;
 	}
 	if (!named)
