@@ -52,7 +52,8 @@ int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_err
 				strerror(-code));
 	if (!S_ISREG(st.st_mode))
 		return nrp_fail(err, NRP_INPUT, -EINVAL, path, -1, "name a plain file",
-				"is not a plain file");
+				S_ISDIR(st.st_mode) ? "is not a plain file but a directory"
+						    : "is not a plain file");
 	return nrp_fail(err, NRP_INPUT, -EFBIG, path, -1, "name the capture's own side file",
 			"is larger than %lld MiB", (long long)(max_size >> 20));
 }

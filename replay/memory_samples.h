@@ -27,9 +27,9 @@ struct nrp_samples_summary {
 	 */
 	uint64_t local_loads, remote_loads;
 	uint64_t local_period,
-		remote_period; /* sampled: the same in events of the sampling event */
+		remote_period;       /* sampled: the same in events of the sampling event */
 	uint64_t remote_with_period; /* sampled: remote loads that have one */
-	bool incomplete; /* some of the file was left out, or lies outside the capture */
+	bool incomplete;         /* some of the file was left out, or lies outside the capture */
 	uint64_t cache_loads;    /* sampled: answered by a cache, of any node */
 	uint64_t unknown_loads;  /* sampled: answered by nobody knows whom */
 	uint64_t other_accesses; /* sampled: stores, prefetches */
