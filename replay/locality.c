@@ -225,7 +225,7 @@ int nrp_locality_lie_differs(struct nrp_locality *b, uint32_t vma, int world, in
 	return 0;
 }
 
-int nrp_locality_uncertain(struct nrp_locality *b, uint32_t vma, int world, double seconds)
+int nrp_locality_uncertain(struct nrp_locality *b, uint32_t vma, int world, double squares)
 {
 	struct nrp_vma *v = &b->vmas[vma];
 
@@ -233,7 +233,7 @@ int nrp_locality_uncertain(struct nrp_locality *b, uint32_t vma, int world, doub
 		v->uncertain = calloc((size_t)b->nr_worlds, sizeof(*v->uncertain));
 	if (!v->uncertain)
 		return -ENOMEM;
-	v->uncertain[world] += seconds * seconds;
+	v->uncertain[world] += squares;
 	return 0;
 }
 

@@ -65,8 +65,11 @@ void nrp_locality_held(struct nrp_locality *book, uint32_t vma, int nid, double 
 /* The same in a world, minus what it is on record. */
 int nrp_locality_held_differs(struct nrp_locality *book, uint32_t vma, int world, int nid,
 			      double previous, double next, bool last);
-/* Page-seconds of one page between faults, for which it lies elsewhere in a world. */
-int nrp_locality_uncertain(struct nrp_locality *book, uint32_t vma, int world, double seconds);
+/*
+ * Squares of the page-seconds of one page between two faults for which it lies elsewhere in a
+ * world, or the sum of such squares.
+ */
+int nrp_locality_uncertain(struct nrp_locality *book, uint32_t vma, int world, double squares);
 /* A fault on a page of the VMA from node @nid. @last: node of the page's last fault, -1: none. */
 void nrp_locality_fault(struct nrp_locality *book, uint32_t vma, int nid, int last);
 /* Pages come to lie on @nid on record (@now negative), or leave it. */

@@ -142,7 +142,7 @@ static struct nrp_page *holding(const struct nrp_page_table *t, const struct nrp
 }
 
 /* Cuts a copy of @whole's state into the aligned piece of @pages that begins at @vfn. */
-static int cut(struct nrp_page_table *t, const struct nrp_page *whole, uint64_t vfn, uint32_t pages)
+static int cut(struct nrp_page_table *t, struct nrp_page *whole, uint64_t vfn, uint32_t pages)
 {
 	struct nrp_page *piece = make(t, whole->mm, vfn, pages);
 
@@ -237,6 +237,14 @@ struct nrp_page *nrp_page_table_get(struct nrp_page_table *t, struct nrp_mm *mm,
 void nrp_page_table_prefetch(const struct nrp_page_table *t, uint32_t number, uint64_t vfn)
 {
 	__builtin_prefetch(&t->slots[home(number + 1, vfn) & t->mask], 1);
+}
+
+const struct nrp_page *nrp_page_table_peek(const struct nrp_page_table *t, uint32_t number,
+					   uint64_t vfn)
+{
+	const struct nrp_page *p = &t->slots[home(number + 1, vfn) & t->mask];
+
+	return p->vfn == vfn && p->mm == number + 1 ? p : NULL;
 }
 
 struct nrp_page *nrp_page_table_find(struct nrp_page_table *t, const struct nrp_mm *mm,

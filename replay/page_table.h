@@ -36,7 +36,7 @@ struct nrp_page_table;
 /* What the caller does when a page gives rise to another one, or ends. */
 struct nrp_page_table_ops {
 	/* @piece got @page's state, and must get its own copy of what that points to; -ENOMEM. */
-	int (*copy)(void *context, const struct nrp_page *page, struct nrp_page *piece);
+	int (*copy)(void *context, struct nrp_page *page, struct nrp_page *piece);
 	/* @page is no more. @continued: its pieces have copies; else what it was ends here. */
 	void (*end)(void *context, struct nrp_page *page, bool continued);
 	void *context;
@@ -55,6 +55,9 @@ struct nrp_page *nrp_page_table_get(struct nrp_page_table *table, struct nrp_mm 
 				    uint32_t number, uint64_t vfn, uint32_t pages);
 /* Fetches the cache line of a page that is soon asked for. */
 void nrp_page_table_prefetch(const struct nrp_page_table *table, uint32_t number, uint64_t vfn);
+/* The page that begins at @vfn, if it is found at once; NULL says nothing. */
+const struct nrp_page *nrp_page_table_peek(const struct nrp_page_table *table, uint32_t number,
+					   uint64_t vfn);
 /* Without making one: NULL if no page holds @vfn. */
 struct nrp_page *nrp_page_table_find(struct nrp_page_table *table, const struct nrp_mm *mm,
 				     uint32_t number, uint64_t vfn);

@@ -238,10 +238,23 @@ static int outside(const struct feed *d, struct nrp_error *err)
 			"capture %s is damaged: it has records outside its time", d->capture->name);
 }
 
+/* Far enough ahead for a cache line to arrive. */
+#define SOON 6
+
+static void prefetch(const struct feed *d, const struct nrp_replay_stream *stream)
+{
+	const struct nrp_hint_fault *soon = nrp_replay_stream_ahead(stream, SOON);
+	const struct nrp_hint_fault *later = nrp_replay_stream_ahead(stream, 2 * SOON);
+
+	if (soon)
+		nrp_worlds_prefetch_places(d->worlds, soon->mm, soon->addr);
+	if (later)
+		nrp_worlds_prefetch_page(d->worlds, later->mm, later->addr);
+}
+
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
 {
 	const uint64_t first = d->capture->first_time, span = d->capture->last_time - first;
-	const struct nrp_hint_fault *soon;
 	enum nrp_replay_stream_kind kind;
 	const void *row;
 	int ret;
@@ -263,9 +276,7 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 			ret = nrp_worlds_scan_range(d->worlds, row);
 			break;
 		case NRP_STREAM_FAULT:
-			soon = nrp_replay_stream_soon(stream);
-			if (soon)
-				nrp_worlds_prefetch(d->worlds, soon->mm, soon->addr);
+			prefetch(d, stream);
 			ret = feed_fault(d, row);
 			break;
 		}

@@ -2,6 +2,7 @@
 #include "replay/stream.h"
 #include "replay/attempts.h"
 #include "replay/merge.h"
+#include "replay/read_ahead.h"
 #include "replay/worlds.h"
 
 #include <errno.h>
@@ -27,7 +28,8 @@ struct source {
 
 struct nrp_replay_stream {
 	struct source source[NRP_STREAM_FAULT + 1];
-	int taken;          /* source whose row the caller has, -1: none */
+	struct nrp_read_ahead *faults; /* instead of the faults' cursor */
+	int taken;                     /* source whose row the caller has, -1: none */
 	int next;           /* of the other kinds, the one with the earliest row; -1: none */
 	uint64_t next_time; /* its time; the latest there is, if there is none */
 	struct waiting **heap;
@@ -54,7 +56,8 @@ static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 {
 	struct source *from = &s->source[kind];
 	const void *row;
-	int r = nrp_cursor_next(from->cursor, &row, err);
+	int r = kind == NRP_STREAM_FAULT ? nrp_read_ahead_next(s->faults, &row, err)
+					 : nrp_cursor_next(from->cursor, &row, err);
 
 	from->row = r > 0 ? row : NULL;
 	if (r > 0)
@@ -74,6 +77,15 @@ static void choose_other(struct nrp_replay_stream *s)
 		}
 }
 
+/* There are many of them: the next are read while the caller is busy with these. */
+static int open_faults(struct nrp_replay_stream *s, struct nrp_error *err)
+{
+	struct nrp_cursor *cursor = s->source[NRP_STREAM_FAULT].cursor;
+
+	s->source[NRP_STREAM_FAULT].cursor = NULL;
+	return nrp_read_ahead_open(&s->faults, cursor, sizeof(struct nrp_hint_fault), err);
+}
+
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
 			   int64_t capture_id, uint64_t columns, struct nrp_error *err)
 {
@@ -90,6 +102,8 @@ int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *sto
 		r = nrp_cursor_open(
 			&s->source[k].cursor, store, capture_id, kinds[k],
 			k == NRP_STREAM_FAULT ? fault_columns() | columns : ~UINT64_C(0), err);
+		if (r == 0 && k == NRP_STREAM_FAULT)
+			r = open_faults(s, err);
 		if (r == 0)
 			r = advance(s, k, err);
 	}
@@ -106,6 +120,7 @@ struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *s)
 {
 	if (!s)
 		return NULL;
+	nrp_read_ahead_close(s->faults);
 	for (int k = 0; k <= NRP_STREAM_FAULT; k++)
 		nrp_cursor_close(s->source[k].cursor);
 	for (size_t i = 0; i < s->count; i++)
@@ -118,12 +133,10 @@ struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *s)
 	return NULL;
 }
 
-/* Far enough ahead for a cache line to arrive. */
-#define SOON 6
-
-const struct nrp_hint_fault *nrp_replay_stream_soon(const struct nrp_replay_stream *s)
+const struct nrp_hint_fault *nrp_replay_stream_ahead(const struct nrp_replay_stream *s,
+						     uint32_t rows)
 {
-	return nrp_cursor_ahead(s->source[NRP_STREAM_FAULT].cursor, SOON);
+	return nrp_read_ahead_peek(s->faults, rows);
 }
 
 static bool before(const struct waiting *a, const struct waiting *b)

@@ -27,8 +27,9 @@ int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *sto
  */
 int nrp_replay_stream_next(struct nrp_replay_stream *stream, enum nrp_replay_stream_kind *ret_kind,
 			   const void **ret_row, struct nrp_error *err);
-/* A fault that comes soon, to fetch what it needs; NULL: not known. */
-const struct nrp_hint_fault *nrp_replay_stream_soon(const struct nrp_replay_stream *stream);
+/* The fault @rows later, to fetch what it needs; NULL: not known. */
+const struct nrp_hint_fault *nrp_replay_stream_ahead(const struct nrp_replay_stream *stream,
+						     uint32_t rows);
 struct nrp_replay_stream *nrp_replay_stream_close(struct nrp_replay_stream *stream);
 
 #endif

@@ -6,6 +6,7 @@
 #include "replay/worlds_internal.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,9 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	w->origin = origin;
 	w->nr_nodes = count_nodes(facts);
 	w->nr_worlds = nr_worlds;
+	w->places_size =
+		(sizeof(struct nrp_places) + (size_t)nr_worlds * sizeof(struct nrp_group) + 63) &
+		~(size_t)63;
 	w->first_of_lane[0] = w->first_of_lane[1] = -1;
 	w->same_filter = w->one_filter = true;
 	if (!make_books(w, shared))
@@ -69,6 +73,9 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	for (int i = 0; i < nr_worlds; i++) {
 		if (!new_world(&w->world[i], &configs[i]))
 			goto nomem;
+		w->lane[configs[i].lane] |= UINT32_C(1) << i;
+		w->fails |= (uint32_t)(configs[i].unknown == NRP_UNKNOWN_FAILS) << i;
+		w->filter_passes |= configs[i].filter_passes;
 		w->thinned |= (uint32_t)configs[i].thin_after_divergence << i;
 		w->diverged |= (uint32_t)configs[i].diverged << i;
 		w->same_filter &= configs[i].filter == host_filter;
@@ -292,12 +299,14 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 /* ---- one fault: in the worlds ------------------------------------------------------- */
 
 /* Do all worlds have the page where the record has it, and remember the same user? */
-static bool same_everywhere(const struct nrp_worlds *w, const struct nrp_place *place, int nid)
+static bool same_everywhere(const struct nrp_places *places, int nid)
 {
-	for (int i = 0; i < w->nr_worlds; i++)
-		if (place[i].nid != nid || place[i].apart_since ||
-		    place[i].cpupid_apart != place[0].cpupid_apart ||
-		    (place[i].cpupid_apart && place[i].last_cpupid != place[0].last_cpupid))
+	const struct nrp_group *first = places->group;
+
+	for (const struct nrp_group *g = first; g < first + places->count; g++)
+		if (g->place.nid != nid || g->place.apart_since ||
+		    g->place.cpupid_apart != first->place.cpupid_apart ||
+		    (g->place.cpupid_apart && g->place.last_cpupid != first->place.last_cpupid))
 			return false;
 	return true;
 }
@@ -335,36 +344,64 @@ static void count_plain(struct nrp_worlds *w, const struct nrp_step *s)
 	}
 }
 
-static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s,
-		       struct nrp_place place[NRP_MAX_WORLDS])
+/* Every world by itself. */
+static int step_each(struct nrp_worlds *w, const struct nrp_step *s, struct nrp_places *places)
 {
-	struct nrp_place before[NRP_MAX_WORLDS];
-	size_t size = (size_t)w->nr_worlds * sizeof(*place);
-	struct nrp_page *p = s->page;
+	struct nrp_place before[NRP_MAX_WORLDS], place[NRP_MAX_WORLDS];
 
-	if (p->split)
-		memcpy(place, nrp_worlds_places(w, p->split), size);
-	else
-		for (int i = 0; i < w->nr_worlds; i++)
-			place[i] = (struct nrp_place){ .nid = p->nid,
-						       .cpupid_apart = p->apart,
-						       .last_cpupid = p->cpupid };
-	memcpy(before, place, size);
-	for (int i = 0; i < w->nr_worlds; i++)
-		nrp_world_step(w, i, s, &place[i]);
-	if (nrp_worlds_book_changes(w, s, before, place) < 0)
+	if (s->page->split && nrp_worlds_book_time(w, s->page) < 0)
 		return -ENOMEM;
-	if (same_everywhere(w, place, s->observed_nid)) {
+	for (int k = 0; k < places->count; k++)
+		for (uint32_t left = places->group[k].worlds; left;)
+			before[nrp_next_world(&left)] = places->group[k].place;
+	places->count = 0;
+	for (int i = 0; i < w->nr_worlds; i++) {
+		place[i] = before[i];
+		nrp_world_step(w, i, s, &place[i]);
+		nrp_places_add(places, UINT32_C(1) << i, &place[i]);
+	}
+	return nrp_worlds_book_changes(w, s, before, place);
+}
+
+/* @ret_nid: where the first world of each lane has the page afterwards. */
+static int step_worlds(struct nrp_worlds *w, const struct nrp_step *s, int ret_nid[2])
+{
+	alignas(struct nrp_places) unsigned char own[NRP_PLACES_MAX];
+	struct nrp_page *p = s->page;
+	struct nrp_places *places;
+	int r;
+
+	if (p->split) {
+		places = nrp_worlds_places(w, p->split);
+	} else {
+		places = (struct nrp_places *)own;
+		*places = (struct nrp_places){ .count = 0 };
+	}
+	if (!p->split && w->nr_worlds)
+		nrp_places_add(places, w->lane[0] | w->lane[1],
+			       &(struct nrp_place){ .nid = p->nid,
+						    .cpupid_apart = p->apart,
+						    .last_cpupid = p->cpupid });
+	r = nrp_worlds_is_quiet(w, s) ? nrp_worlds_step_quiet(w, s, places)
+				      : step_each(w, s, places);
+	if (r < 0)
+		return -ENOMEM;
+	for (int lane = 0; lane < 2; lane++)
+		if (w->first_of_lane[lane] >= 0)
+			ret_nid[lane] = nrp_places_nid(places, w->first_of_lane[lane], p->nid);
+	if (same_everywhere(places, s->observed_nid)) {
+		p->apart = w->nr_worlds && places->group[0].place.cpupid_apart;
+		p->cpupid = w->nr_worlds ? places->group[0].place.last_cpupid : 0;
 		nrp_worlds_give_back(w, p);
-		p->apart = w->nr_worlds && place[0].cpupid_apart;
-		p->cpupid = w->nr_worlds ? place[0].last_cpupid : 0;
 		return 0;
 	}
-	if (!p->split)
-		p->split = nrp_worlds_take_places(w);
+	if (p->split)
+		return 0;
+	p->split = nrp_worlds_take_places(w);
 	if (!p->split)
 		return -ENOMEM;
-	memcpy(nrp_worlds_places(w, p->split), place, size);
+	memcpy(nrp_worlds_places(w, p->split), places,
+	       sizeof(*places) + (size_t)places->count * sizeof(*places->group));
 	return 0;
 }
 
@@ -431,17 +468,15 @@ static void touch(struct nrp_worlds *w, const struct nrp_step *s)
 
 static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end)
 {
-	struct nrp_place place[NRP_MAX_WORLDS];
-	bool plain;
+	int nid[2] = { s->observed_nid, s->observed_nid };
 
 	if (arrive(w, s) < 0)
 		return -ENOMEM;
-	plain = is_plain(w, s);
-	if (plain)
+	if (is_plain(w, s))
 		count_plain(w, s);
-	else if (step_worlds(w, s, place) < 0)
+	else if (step_worlds(w, s, nid) < 0)
 		return -ENOMEM;
-	if (nrp_worlds_prefer(w, s, plain ? NULL : place) < 0)
+	if (nrp_worlds_prefer(w, s, nid) < 0)
 		return -ENOMEM;
 	if (s->range != NRP_NO_RANGE)
 		touch(w, s);
@@ -483,6 +518,7 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		w->have_tick = true;
 		w->tick_time = s.time;
 		w->tick = f->attempt_jiffies;
+		w->ticks_at = 0;
 	}
 	s.src = f->src_nid;
 	s.this = f->this_nid;
@@ -511,12 +547,26 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 	return follow(w, &s, attempt.end_time);
 }
 
-void nrp_worlds_prefetch(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
+void nrp_worlds_prefetch_page(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
 {
 	int64_t number = nrp_address_space_again(w->spaces, mm);
 
 	if (number >= 0)
 		nrp_page_table_prefetch(w->pages, (uint32_t)number, addr >> w->page_shift);
+}
+
+void nrp_worlds_prefetch_places(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
+{
+	int64_t number = nrp_address_space_again(w->spaces, mm);
+	const struct nrp_page *p = NULL;
+
+	if (number >= 0)
+		p = nrp_page_table_peek(w->pages, (uint32_t)number, addr >> w->page_shift);
+	if (!p || !p->split)
+		return;
+	/* Few groups as a rule. */
+	__builtin_prefetch(nrp_worlds_places(w, p->split), 1);
+	__builtin_prefetch((const char *)nrp_worlds_places(w, p->split) + 64, 1);
 }
 
 /* ---- the end ------------------------------------------------------------------------ */
@@ -581,7 +631,7 @@ int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t p
 					(uint32_t)number, page);
 	if (!p || !p->seen)
 		return NRP_NOWHERE;
-	nid = p->split && world < w->nr_worlds ? nrp_worlds_places(w, p->split)[world].nid : p->nid;
+	nid = nrp_places_nid(p->split ? nrp_worlds_places(w, p->split) : NULL, world, p->nid);
 	*ret_tainted = nid != p->nid;
 	return nid;
 }

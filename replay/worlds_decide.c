@@ -6,17 +6,23 @@
 
 /* ---- the limiter -------------------------------------------------------------------- */
 
-static uint64_t ticks_now(const struct nrp_worlds *w, uint64_t time)
+static uint64_t ticks_now(struct nrp_worlds *w, uint64_t time)
 {
-	uint64_t hz = w->facts->hz > 0 ? (uint64_t)w->facts->hz : 250;
+	int64_t hz = w->facts->hz > 0 ? w->facts->hz : 250;
 
-	if (!w->have_tick)
-		return nrp_ticks(time, (int64_t)hz);
-	return w->tick + nrp_ticks(time > w->tick_time ? time - w->tick_time : 0, (int64_t)hz);
+	/* Many worlds ask at one time. */
+	if (w->ticks_at == time && time)
+		return w->ticks;
+	w->ticks_at = time;
+	if (w->have_tick)
+		w->ticks = w->tick + nrp_ticks(time > w->tick_time ? time - w->tick_time : 0, hz);
+	else
+		w->ticks = nrp_ticks(time, hz);
+	return w->ticks;
 }
 
-static bool limiter_admits(const struct nrp_worlds *w, struct nrp_world *world,
-			   const struct nrp_step *s, int nid)
+static bool limiter_admits(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s,
+			   int nid)
 {
 	static const struct nrp_ratelimit_start fresh = { .first_end = -1 };
 	const struct nrp_world_config *c = &world->config;
@@ -40,8 +46,7 @@ static bool limiter_admits(const struct nrp_worlds *w, struct nrp_world *world,
 	return nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages);
 }
 
-static bool admit(const struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s,
-		  int nid)
+static bool admit(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s, int nid)
 {
 	const struct nrp_world_config *c = &world->config;
 	bool ok = c->admit ? c->admit(c->context, s->time, nid, s->pages)
@@ -116,36 +121,49 @@ static bool make_call(const struct nrp_worlds *w, const struct nrp_step *s,
 	return s->task->known;
 }
 
-static bool filter_passes(const struct nrp_worlds *w, struct nrp_world *world,
-			  const struct nrp_step *s, const struct nrp_place *place)
+enum nrp_filter_answer nrp_world_filter(const struct nrp_worlds *w, enum nrp_filter_variant filter,
+					const struct nrp_step *s, const struct nrp_place *place)
 {
-	enum nrp_filter_variant filter = world->config.filter;
-	struct nrp_filter_result r = { .answer = NRP_FILTER_UNDECIDED };
 	struct nrp_filter_call call;
-	bool known;
 
-	if (world->config.filter_passes)
-		return true;
-	known = make_call(w, s, place, &call);
-	if (known)
-		r = nrp_filter_decide(filter, &w->filter_host, &call);
-	if (r.answer != NRP_FILTER_UNDECIDED)
-		return r.answer == NRP_FILTER_MOVE;
+	if (!make_call(w, s, place, &call))
+		return NRP_FILTER_UNDECIDED;
+	return nrp_filter_decide(filter, &w->filter_host, &call).answer;
+}
+
+bool nrp_world_guess(struct nrp_worlds *w, int i, const struct nrp_step *s,
+		     const struct nrp_place *place)
+{
+	struct nrp_world *world = &w->world[i];
+	struct nrp_filter_call call;
+
 	world->result.undecided_filters++;
 	if (world->config.unknown != NRP_UNKNOWN_EXPECTED)
 		return world->config.unknown == NRP_UNKNOWN_SUCCEEDS;
 	/* The best guess is that the group's weights are what they were. */
-	if (!known || !recall_weights(s->task, &call))
+	if (!make_call(w, s, place, &call) || !recall_weights(s->task, &call))
 		return true;
-	r = nrp_filter_decide(filter, &w->filter_host, &call);
-	return r.answer != NRP_FILTER_STAY;
+	return nrp_filter_decide(world->config.filter, &w->filter_host, &call).answer !=
+	       NRP_FILTER_STAY;
+}
+
+static bool filter_passes(struct nrp_worlds *w, int i, const struct nrp_step *s,
+			  const struct nrp_place *place)
+{
+	const struct nrp_world_config *c = &w->world[i].config;
+	enum nrp_filter_answer answer;
+
+	if (c->filter_passes)
+		return true;
+	answer = nrp_world_filter(w, c->filter, s, place);
+	return answer == NRP_FILTER_UNDECIDED ? nrp_world_guess(w, i, s, place)
+					      : answer == NRP_FILTER_MOVE;
 }
 
 /* ---- the decision ------------------------------------------------------------------- */
 
 /* Does the kernel's own attempt from the same node say what happens here too? */
-static bool try_recorded(const struct nrp_worlds *w, struct nrp_world *world,
-			 const struct nrp_step *s)
+static bool try_recorded(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s)
 {
 	if (!s->attempted)
 		return s->moved; /* moved without an attempt on record: as recorded */
@@ -155,9 +173,10 @@ static bool try_recorded(const struct nrp_worlds *w, struct nrp_world *world,
 	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
 }
 
-static bool try_unrecorded(const struct nrp_worlds *w, struct nrp_world *world,
-			   const struct nrp_step *s)
+bool nrp_world_try(struct nrp_worlds *w, int i, const struct nrp_step *s)
 {
+	struct nrp_world *world = &w->world[i];
+
 	world->result.model_attempts++;
 	if (!admit(w, world, s, s->this))
 		return false;
@@ -196,9 +215,9 @@ static int decide(struct nrp_worlds *w, int i, const struct nrp_step *s,
 		 */
 		if (tried && try_recorded(w, world, s))
 			nid = s->attempted ? s->f->attempt_nid : s->this;
-	} else if (remote && filter_passes(w, world, s, place)) {
-		bool moves = at_record && tried ? try_recorded(w, world, s)
-						: try_unrecorded(w, world, s);
+	} else if (remote && filter_passes(w, i, s, place)) {
+		bool moves =
+			at_record && tried ? try_recorded(w, world, s) : nrp_world_try(w, i, s);
 
 		if (moves)
 			nid = s->this;

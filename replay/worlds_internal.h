@@ -18,6 +18,26 @@ struct nrp_place {
 	uint64_t apart_since;
 };
 
+/* Worlds that have a page at the same place, with the same memory of its user. */
+struct nrp_group {
+	uint32_t worlds; /* bit w: world w */
+	struct nrp_place place;
+};
+
+/* A page that is not in all worlds as it is on record. */
+struct nrp_places {
+	/*
+	 * Not in the locality book yet: page-seconds since the groups last changed, and the squares
+	 * of their spans, in which the page and its users stayed where they were on record.
+	 */
+	double seconds, squares;
+	uint32_t next_free; /* of the free ones */
+	int32_t count;
+	struct nrp_group group[]; /* as many as there are worlds */
+};
+
+#define NRP_PLACES_MAX (sizeof(struct nrp_places) + NRP_MAX_WORLDS * sizeof(struct nrp_group))
+
 /* The fault statistics that choose a preferred node: of a task, or of its group. */
 struct nrp_preference {
 	uint64_t passes; /* of the address space, at the last decay */
@@ -86,8 +106,11 @@ struct nrp_worlds {
 	int first_of_lane[2]; /* its central world, -1: no world */
 	uint32_t thinned;     /* bit w: world w leaves passes out */
 	uint32_t diverged;    /* bit w: from the start */
+	uint32_t lane[2];     /* bit w: world w is of the lane */
+	uint32_t fails;       /* bit w: nothing unknown succeeds in world w */
 	bool same_filter;     /* all worlds have the host's */
 	bool one_filter;      /* all worlds have the same */
+	bool filter_passes;   /* some world asks no filter (tests) */
 	struct nrp_world world[NRP_MAX_WORLDS];
 	struct nrp_world_result common; /* what all worlds have in common */
 	struct nrp_worlds_totals totals;
@@ -96,7 +119,8 @@ struct nrp_worlds {
 	struct nrp_page_table_ops ops;
 	struct nrp_shared_pages *shared; /* NULL: no page has several mappings */
 	struct nrp_locality *locality;
-	struct nrp_place *places;                    /* [count][nr_worlds]; number 0 is not used */
+	unsigned char *places;                       /* struct nrp_places; number 0 is not used */
+	size_t places_size;                          /* of each, bytes */
 	uint32_t nr_places, room_places, free_place; /* free ones are a list, 0: none */
 	struct nrp_task *tasks;
 	uint32_t nr_tasks, room_tasks;
@@ -108,6 +132,7 @@ struct nrp_worlds {
 	uint64_t tried, succeeded; /* recorded attempts that ran, and those that moved the page */
 	uint64_t huge_local, huge_remote; /* recorded faults on private huge pages of one thread */
 	uint64_t tick_time, tick;         /* last pair of time and jiffies */
+	uint64_t ticks_at, ticks;         /* a time (0: none) and its jiffies */
 	bool have_tick;
 	bool failed;  /* out of memory where nobody could be told */
 	uint64_t now; /* of the record that is fed */
@@ -119,10 +144,28 @@ static inline double nrp_worlds_seconds(const struct nrp_worlds *w, uint64_t tim
 	return (double)(int64_t)(time - w->origin) * 1e-9;
 }
 
-/* The page's places in all worlds, if it has any of its own. */
-static inline struct nrp_place *nrp_worlds_places(const struct nrp_worlds *w, uint32_t number)
+/* The page's places in the worlds, if it has any of its own. */
+static inline struct nrp_places *nrp_worlds_places(const struct nrp_worlds *w, uint32_t number)
 {
-	return w->places + (size_t)number * (size_t)w->nr_worlds;
+	return (struct nrp_places *)(w->places + (size_t)number * w->places_size);
+}
+
+/* Calls for each world of @worlds: for (..) while (..). */
+static inline int nrp_next_world(uint32_t *worlds)
+{
+	int i = __builtin_ctz(*worlds);
+
+	*worlds &= *worlds - 1;
+	return i;
+}
+
+/* Where the page is in the first world of a lane; @nid: on record. */
+static inline int nrp_places_nid(const struct nrp_places *places, int world, int nid)
+{
+	for (int g = 0; places && g < places->count; g++)
+		if (places->group[g].worlds >> world & 1)
+			return places->group[g].place.nid;
+	return nid;
 }
 
 /* ---- worlds_pages.c: where pages lie, and the locality book ------------------------- */
@@ -132,6 +175,10 @@ struct nrp_page_table *nrp_worlds_new_pages(struct nrp_worlds *w);
 /* Number of a free set of places, 0: out of memory. */
 uint32_t nrp_worlds_take_places(struct nrp_worlds *w);
 void nrp_worlds_give_back(struct nrp_worlds *w, struct nrp_page *page);
+/* Adds @worlds to the group with this place. */
+void nrp_places_add(struct nrp_places *places, uint32_t worlds, const struct nrp_place *place);
+/* Enters the page-seconds that a split page's places have gathered: before any of them changes. */
+int nrp_worlds_book_time(struct nrp_worlds *w, struct nrp_page *page);
 /* Page-seconds since the page's previous fault, where somebody is remote or elsewhere. */
 int nrp_worlds_account(struct nrp_worlds *w, struct nrp_page *page, uint64_t now,
 		       int next_accessor);
@@ -155,6 +202,22 @@ void nrp_world_step(struct nrp_worlds *w, int world, const struct nrp_step *s,
 void nrp_world_missing(struct nrp_worlds *w, int world, struct nrp_place *place, uint64_t addr,
 		       const struct nrp_mm *mm, uint64_t until);
 
+/* What the filter says to a remote page; NRP_FILTER_UNDECIDED: cannot be told. */
+enum nrp_filter_answer nrp_world_filter(const struct nrp_worlds *w, enum nrp_filter_variant filter,
+					const struct nrp_step *s, const struct nrp_place *place);
+/* Does an undecided filter pass in this world? */
+bool nrp_world_guess(struct nrp_worlds *w, int world, const struct nrp_step *s,
+		     const struct nrp_place *place);
+/* An attempt that the record does not have: does it move the page? */
+bool nrp_world_try(struct nrp_worlds *w, int world, const struct nrp_step *s);
+
+/* ---- worlds_quiet.c: worlds that agree share a step where nothing happened on record -- */
+
+/* Was the page local on record, and was nothing tried? */
+bool nrp_worlds_is_quiet(const struct nrp_worlds *w, const struct nrp_step *s);
+int nrp_worlds_step_quiet(struct nrp_worlds *w, const struct nrp_step *s,
+			  struct nrp_places *places);
+
 /* ---- worlds_tasks.c: where tasks run, and what they prefer -------------------------- */
 
 /* NULL: out of memory. Valid until the next call. */
@@ -163,8 +226,8 @@ struct nrp_task *nrp_worlds_task(struct nrp_worlds *w, int32_t tid);
 int nrp_worlds_task_seen(struct nrp_worlds *w, struct nrp_task *task, uint32_t mm, int nid,
 			 uint64_t time);
 void nrp_worlds_learn_task(struct nrp_task *task, const struct nrp_hint_fault *f);
-/* Counts the fault's pages where they are on record, and where the lanes' worlds have them. */
-int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s,
-		      const struct nrp_place *places);
+/* Counts the fault's pages where they are on record, and where the lanes' first worlds have them.
+ */
+int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s, const int nid[2]);
 
 #endif

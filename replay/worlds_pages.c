@@ -13,13 +13,12 @@ uint32_t nrp_worlds_take_places(struct nrp_worlds *w)
 	uint32_t number = w->free_place;
 
 	if (number) {
-		w->free_place = nrp_worlds_places(w, number)->last_cpupid;
+		w->free_place = nrp_worlds_places(w, number)->next_free;
 		return number;
 	}
 	if (w->nr_places + 1 >= w->room_places) {
 		uint32_t room = w->room_places ? w->room_places * 2 : 1024;
-		struct nrp_place *grown =
-			reallocarray(w->places, room, (size_t)w->nr_worlds * sizeof(*w->places));
+		unsigned char *grown = reallocarray(w->places, room, w->places_size);
 
 		if (!grown)
 			return 0;
@@ -33,18 +32,37 @@ void nrp_worlds_give_back(struct nrp_worlds *w, struct nrp_page *p)
 {
 	if (!p->split)
 		return;
-	nrp_worlds_places(w, p->split)->last_cpupid = w->free_place;
+	nrp_worlds_places(w, p->split)->next_free = w->free_place;
 	w->free_place = p->split;
 	p->split = 0;
 }
 
-static int copy_page(void *context, const struct nrp_page *page, struct nrp_page *piece)
+void nrp_places_add(struct nrp_places *places, uint32_t worlds, const struct nrp_place *place)
+{
+	struct nrp_group *g = places->group, *end = g + places->count;
+
+	for (; g < end; g++)
+		if (g->place.nid == place->nid && g->place.last_cpupid == place->last_cpupid &&
+		    g->place.cpupid_apart == place->cpupid_apart &&
+		    g->place.apart_since == place->apart_since)
+			break;
+	if (g == end) {
+		g->worlds = 0;
+		g->place = *place;
+		places->count++;
+	}
+	g->worlds |= worlds;
+}
+
+static int copy_page(void *context, struct nrp_page *page, struct nrp_page *piece)
 {
 	struct nrp_worlds *w = context;
 	float share = (float)piece->pages / (float)page->pages;
 
-	piece->remote_seconds *= share;
-	piece->differs *= share;
+	if (page->split && nrp_worlds_book_time(w, page) < 0)
+		return -ENOMEM;
+	piece->remote_seconds = page->remote_seconds * share;
+	piece->differs = page->differs * share;
 	w->totals.splits++;
 	if (!page->split)
 		return 0;
@@ -52,58 +70,103 @@ static int copy_page(void *context, const struct nrp_page *page, struct nrp_page
 	if (!piece->split)
 		return -ENOMEM;
 	memcpy(nrp_worlds_places(w, piece->split), nrp_worlds_places(w, page->split),
-	       (size_t)w->nr_worlds * sizeof(*w->places));
+	       w->places_size);
 	return 0;
 }
 
 /* ---- page-time ---------------------------------------------------------------------- */
 
+/* Page-seconds between two faults of a page, or of many such spans: their sum, and their squares'.
+ */
+struct span {
+	double seconds, squares;
+	int accessor, next; /* nodes of the faults, NRP_NOWHERE: none */
+};
+
+/* What the worlds have more or less of remote page-time than the record. */
+static int book_differences(struct nrp_worlds *w, struct nrp_page *p, const struct span *span)
+{
+	const struct nrp_places *places = nrp_worlds_places(w, p->split);
+	bool last = span->next == NRP_NOWHERE;
+	int r = 0;
+
+	for (int k = 0; k < places->count; k++) {
+		int nid = places->group[k].place.nid;
+		double more =
+			span->seconds * ((nid != span->accessor) - (p->nid != span->accessor));
+		double more_next = span->seconds * ((nid != span->next) - (p->nid != span->next));
+
+		if (nid == p->nid)
+			continue;
+		for (uint32_t left = places->group[k].worlds; r == 0 && left;) {
+			int i = nrp_next_world(&left);
+
+			w->world[i].result.tainted_seconds += span->seconds;
+			if (i == 0)
+				p->differs += (float)more;
+			r = nrp_locality_held_differs(w->locality, p->vma, i, span->accessor, more,
+						      0, last);
+			if (r == 0)
+				r = nrp_locality_uncertain(w->locality, p->vma, i, span->squares);
+			if (r == 0 && !last)
+				r = nrp_locality_held_differs(w->locality, p->vma, i, span->next, 0,
+							      more_next, false);
+		}
+	}
+	return r;
+}
+
+int nrp_worlds_book_time(struct nrp_worlds *w, struct nrp_page *p)
+{
+	struct nrp_places *places = nrp_worlds_places(w, p->split);
+	struct span span = { places->seconds, places->squares, p->nid, p->nid };
+
+	places->seconds = places->squares = 0;
+	return span.seconds > 0 ? book_differences(w, p, &span) : 0;
+}
+
 int nrp_worlds_account(struct nrp_worlds *w, struct nrp_page *p, uint64_t now, int next_accessor)
 {
 	double seconds =
 		now > p->last_time ? (double)(now - p->last_time) * 1e-9 * (double)p->pages : 0;
-	const struct nrp_place *place = p->split ? nrp_worlds_places(w, p->split) : NULL;
+	struct span span = { seconds, seconds * seconds, p->accessor, next_accessor };
 	double previous = p->nid != p->accessor ? seconds : 0;
-	double next = next_accessor != NRP_NOWHERE && p->nid != next_accessor ? seconds : 0;
-	bool last = next_accessor == NRP_NOWHERE;
-	int r = 0;
 
-	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0, last);
-	if (next > 0)
-		nrp_locality_held(w->locality, p->vma, next_accessor, 0, next, false);
-	p->remote_seconds += (float)previous;
-	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++) {
-		int nid = place[i].nid;
-		double more = (nid != p->accessor ? seconds : 0) - previous;
+	if (p->split && p->nid == p->accessor && p->nid == next_accessor) {
+		struct nrp_places *places = nrp_worlds_places(w, p->split);
 
-		if (nid == p->nid)
-			continue;
-		w->world[i].result.tainted_seconds += seconds;
-		if (i == 0)
-			p->differs += (float)more;
-		r = nrp_locality_held_differs(w->locality, p->vma, i, p->accessor, more, 0, last);
-		if (r == 0)
-			r = nrp_locality_uncertain(w->locality, p->vma, i, seconds);
-		if (r == 0 && !last)
-			r = nrp_locality_held_differs(w->locality, p->vma, i, next_accessor, 0,
-						      (nid != next_accessor ? seconds : 0) - next,
-						      false);
+		places->seconds += span.seconds;
+		places->squares += span.squares;
+		return 0;
 	}
-	return r;
+	nrp_locality_held(w->locality, p->vma, p->accessor, previous, 0,
+			  next_accessor == NRP_NOWHERE);
+	if (next_accessor != NRP_NOWHERE && p->nid != next_accessor && seconds > 0)
+		nrp_locality_held(w->locality, p->vma, next_accessor, 0, seconds, false);
+	p->remote_seconds += (float)previous;
+	if (!p->split)
+		return 0;
+	if (nrp_worlds_book_time(w, p) < 0)
+		return -ENOMEM;
+	return book_differences(w, p, &span);
 }
 
 /* Enters what the locality book holds of a page as it lies now (@now negative), or takes it out. */
 static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double now)
 {
-	const struct nrp_place *place = p->split ? nrp_worlds_places(w, p->split) : NULL;
+	const struct nrp_places *places = p->split ? nrp_worlds_places(w, p->split) : NULL;
 	double pages = (double)p->pages;
 	int r = 0;
 
 	nrp_locality_lie(w->locality, p->vma, p->nid, pages, now);
-	for (int i = 0; r == 0 && place && i < w->nr_worlds; i++)
-		if (place[i].nid != p->nid)
-			r = nrp_locality_lie_differs(w->locality, p->vma, i, place[i].nid, p->nid,
-						     pages, now);
+	for (int k = 0; places && k < places->count; k++) {
+		int nid = places->group[k].place.nid;
+		uint32_t left = nid == p->nid ? 0 : places->group[k].worlds;
+
+		while (r == 0 && left)
+			r = nrp_locality_lie_differs(w->locality, p->vma, nrp_next_world(&left),
+						     nid, p->nid, pages, now);
+	}
 	return r;
 }
 
@@ -112,12 +175,17 @@ static int book_page(struct nrp_worlds *w, const struct nrp_page *p, double now)
 void nrp_worlds_close_page(struct nrp_worlds *w, struct nrp_page *p)
 {
 	const struct nrp_mm *mm = nrp_address_space(w->spaces, p->mm - 1);
-	struct nrp_place *place = p->split ? nrp_worlds_places(w, p->split) : NULL;
+	struct nrp_places *places = p->split ? nrp_worlds_places(w, p->split) : NULL;
 
 	w->failed |= nrp_worlds_account(w, p, w->now, NRP_NOWHERE) < 0;
 	w->totals.page_seconds += nrp_worlds_seconds(w, w->now) * p->pages;
-	for (int i = 0; place && i < w->nr_worlds; i++)
-		nrp_world_missing(w, i, &place[i], p->vfn << w->page_shift, mm, w->now);
+	for (int k = 0; places && k < places->count; k++)
+		for (uint32_t left = places->group[k].worlds; left;) {
+			struct nrp_place place = places->group[k].place;
+
+			nrp_world_missing(w, nrp_next_world(&left), &place, p->vfn << w->page_shift,
+					  mm, w->now);
+		}
 	w->failed |= book_page(w, p, nrp_worlds_seconds(w, w->now)) < 0;
 }
 
@@ -170,12 +238,15 @@ int nrp_worlds_book_changes(struct nrp_worlds *w, const struct nrp_step *s,
 int nrp_worlds_move_externally(struct nrp_worlds *w, struct nrp_page *p, int nid)
 {
 	double now = nrp_worlds_seconds(w, w->now);
+	struct nrp_places *places = p->split ? nrp_worlds_places(w, p->split) : NULL;
 
+	if (places && nrp_worlds_book_time(w, p) < 0)
+		return -ENOMEM;
 	if (book_page(w, p, now) < 0)
 		return -ENOMEM;
 	p->nid = (int16_t)nid;
-	for (int i = 0; p->split && i < w->nr_worlds; i++)
-		nrp_worlds_places(w, p->split)[i].nid = p->nid;
+	for (int k = 0; places && k < places->count; k++)
+		places->group[k].place.nid = p->nid;
 	return book_page(w, p, -now);
 }
 

@@ -223,8 +223,7 @@ static bool unsure(const struct nrp_worlds *w, const struct nrp_preference *p, i
 	return off > 0.5 && first - second <= off;
 }
 
-int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s,
-		      const struct nrp_place *places)
+int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s, const int nid[2])
 {
 	struct nrp_preference *p = preference_of(w, s->task);
 	double pages = (double)s->pages;
@@ -240,8 +239,8 @@ int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s,
 
 		if (central < 0)
 			continue;
-		if (places && places[central].nid != s->observed_nid) {
-			d[places[central].nid] += pages;
+		if (nid[lane] != s->observed_nid) {
+			d[nid[lane]] += pages;
 			d[s->observed_nid] -= pages;
 			p->apart = true;
 		}

@@ -502,11 +502,21 @@ int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_
 	return 1;
 }
 
-const void *nrp_cursor_ahead(const struct nrp_cursor *cursor, uint32_t rows)
+int nrp_cursor_next_run(struct nrp_cursor *cursor, const void **ret_rows, uint32_t *count,
+			struct nrp_error *err)
 {
-	if (cursor->run_done + rows > cursor->run)
-		return NULL;
-	return cursor->row + (size_t)rows * cursor->desc->row_size;
+	int r = nrp_cursor_next(cursor, ret_rows, err);
+	uint32_t more;
+
+	if (r <= 0)
+		return r;
+	more = cursor->run - cursor->run_done;
+	if (more > *count - 1)
+		more = *count - 1;
+	cursor->run_done += more;
+	cursor->row += (size_t)more * cursor->desc->row_size;
+	*count = more + 1;
+	return 1;
 }
 
 struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor)

@@ -200,8 +200,8 @@ static void differences_have_the_error_of_single_pages(void **state)
 	(void)state;
 	set_up(&f, 1);
 	assert_int_equal(nrp_locality_held_differs(f.book, vma(&f, 0), 0, 1, 7, 7, false), 0);
-	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 3), 0);
-	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 4), 0);
+	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 3 * 3), 0);
+	assert_int_equal(nrp_locality_uncertain(f.book, vma(&f, 0), 0, 4 * 4), 0);
 	assert_int_equal(nrp_locality_finish(f.book, f.spaces, 10), 0);
 	assert_int_equal(nrp_locality_avoided(f.book, 0, &avoided), 0);
 	close_to(avoided.residency.value, -7);

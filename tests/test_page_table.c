@@ -16,7 +16,7 @@ struct events {
 	uint64_t ended_pages;
 };
 
-static int copy(void *context, const struct nrp_page *page, struct nrp_page *piece)
+static int copy(void *context, struct nrp_page *page, struct nrp_page *piece)
 {
 	(void)page;
 	(void)piece;

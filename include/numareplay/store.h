@@ -157,8 +157,12 @@ int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int6
 			  struct nrp_error *err);
 /* 1: *ret_row is the next row, valid until the next call; 0: end; < 0: error. */
 int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_error *err);
-/* The row that comes @rows behind the one read last, if it is decoded already; else NULL. */
-const void *nrp_cursor_ahead(const struct nrp_cursor *cursor, uint32_t rows);
+/*
+ * The same for rows that lie one behind the other in memory: *count, at least 1, are wanted, and so
+ * many or fewer are at *ret_rows.
+ */
+int nrp_cursor_next_run(struct nrp_cursor *cursor, const void **ret_rows, uint32_t *count,
+			struct nrp_error *err);
 struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor);
 
 /* Number of rows of a kind. */
