@@ -68,7 +68,8 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 		~(size_t)63;
 	w->first_of_lane[0] = w->first_of_lane[1] = -1;
 	w->same_filter = w->one_filter = true;
-	if (!make_books(w, shared))
+	w->full = calloc((size_t)w->nr_nodes, sizeof(*w->full));
+	if (!w->full || !make_books(w, shared))
 		goto nomem;
 	for (int i = 0; i < nr_worlds; i++) {
 		if (!new_world(&w->world[i], &configs[i]))
@@ -110,6 +111,7 @@ struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *w)
 	nrp_pages_free(w->preference_numbers);
 	free(w->preferences);
 	free(w->places);
+	free(w->full);
 	free(w->tasks);
 	free(w);
 	return NULL;
@@ -196,7 +198,6 @@ static void count_untracked(struct nrp_worlds *w, const struct nrp_step *s)
 	w->totals.observed_moved_pages += s->moved ? s->pages : 0;
 	r->hint_faults++;
 	r->hint_fault_pages += s->pages;
-	r->attempts += s->attempted;
 	r->attempt_pages += s->attempted ? s->pages : 0;
 	r->admitted += s->attempted && !s->refused;
 	r->denied += s->attempted && s->refused;
@@ -578,10 +579,10 @@ static void add_common(const struct nrp_worlds *w, struct nrp_world_result *r)
 	r->hint_faults += c->hint_faults;
 	r->hint_fault_pages += c->hint_fault_pages;
 	r->remote_faults += c->remote_faults;
-	r->attempts += c->attempts;
 	r->attempt_pages += c->attempt_pages;
 	r->admitted += c->admitted;
 	r->denied += c->denied;
+	r->attempts = r->admitted + r->denied;
 	r->moves += c->moves;
 	r->moved_pages += c->moved_pages;
 }

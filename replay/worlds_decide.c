@@ -21,6 +21,35 @@ static uint64_t ticks_now(struct nrp_worlds *w, uint64_t time)
 	return w->ticks;
 }
 
+/* After the limiter refused an attempt: it will, until the window ends. */
+static void note_full(struct nrp_worlds *w, const struct nrp_world *world, int nid)
+{
+	struct nrp_full_windows *full = &w->full[nid];
+	uint64_t end = world->window[nid].end;
+
+	if (!full->worlds || (int64_t)(end - full->until) < 0)
+		full->until = end;
+	full->worlds |= UINT32_C(1) << (world - w->world);
+}
+
+/* Of @worlds, those of which this is known without a look at them. */
+static uint32_t refuse_at_once(struct nrp_worlds *w, uint32_t worlds, const struct nrp_step *s)
+{
+	struct nrp_full_windows *full = &w->full[s->this];
+
+	if (full->worlds && (int64_t)(full->until - ticks_now(w, s->time)) < 0)
+		full->worlds = 0;
+	worlds &= full->worlds;
+	for (uint32_t left = worlds; left;) {
+		struct nrp_world_result *r = &w->world[nrp_next_world(&left)].result;
+
+		r->model_attempts++;
+		r->attempt_pages += s->pages;
+		r->denied++;
+	}
+	return worlds;
+}
+
 static bool limiter_admits(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s,
 			   int nid)
 {
@@ -43,7 +72,10 @@ static bool limiter_admits(struct nrp_worlds *w, struct nrp_world *world, const 
 		world->window[nid] =
 			nrp_ratelimit_first_window(&c->limiter, &start, jiffies, c->grid_origin);
 	}
-	return nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages);
+	if (nrp_ratelimit_admit(&c->limiter, &world->window[nid], jiffies, s->pages))
+		return true;
+	note_full(w, world, nid);
+	return false;
 }
 
 static bool admit(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s, int nid)
@@ -52,7 +84,6 @@ static bool admit(struct nrp_worlds *w, struct nrp_world *world, const struct nr
 	bool ok = c->admit ? c->admit(c->context, s->time, nid, s->pages)
 			   : limiter_admits(w, world, s, nid);
 
-	world->result.attempts++;
 	world->result.attempt_pages += s->pages;
 	world->tries |= ok;
 	if (ok)
@@ -173,15 +204,32 @@ static bool try_recorded(struct nrp_worlds *w, struct nrp_world *world, const st
 	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
 }
 
-bool nrp_world_try(struct nrp_worlds *w, int i, const struct nrp_step *s)
+static bool try_unrecorded(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s)
 {
-	struct nrp_world *world = &w->world[i];
-
 	world->result.model_attempts++;
 	if (!admit(w, world, s, s->this))
 		return false;
 	world->result.new_attempts++;
 	return unknown_outcome(w, world);
+}
+
+uint32_t nrp_worlds_try(struct nrp_worlds *w, uint32_t worlds, const struct nrp_step *s,
+			uint32_t *ret_refused)
+{
+	uint32_t refused = refuse_at_once(w, worlds, s), pulled = 0;
+
+	for (uint32_t left = worlds & ~refused; left;) {
+		int i = nrp_next_world(&left);
+		struct nrp_world *world = &w->world[i];
+		uint64_t denied = world->result.denied;
+
+		if (try_unrecorded(w, world, s))
+			pulled |= UINT32_C(1) << i;
+		else if (world->result.denied > denied)
+			refused |= UINT32_C(1) << i;
+	}
+	*ret_refused = refused;
+	return pulled;
 }
 
 /* From here on the address space's scan periods, and so its faults, may be others. */
@@ -216,8 +264,8 @@ static int decide(struct nrp_worlds *w, int i, const struct nrp_step *s,
 		if (tried && try_recorded(w, world, s))
 			nid = s->attempted ? s->f->attempt_nid : s->this;
 	} else if (remote && filter_passes(w, i, s, place)) {
-		bool moves =
-			at_record && tried ? try_recorded(w, world, s) : nrp_world_try(w, i, s);
+		bool moves = at_record && tried ? try_recorded(w, world, s)
+						: try_unrecorded(w, world, s);
 
 		if (moves)
 			nid = s->this;

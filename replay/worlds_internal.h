@@ -43,6 +43,7 @@ struct nrp_preference {
 	uint64_t passes; /* of the address space, at the last decay */
 	double *pages;   /* [nr_nodes] memory faults on record, decayed */
 	double *differs; /* [2 lanes][nr_nodes] lane minus record */
+	double off[2];   /* sums of the differences' sizes */
 	bool apart;      /* some difference is not 0 */
 };
 
@@ -70,6 +71,12 @@ struct nrp_world {
 	bool *window_open;                   /* [nr_nodes] */
 	double expected;                     /* accumulates the success rate */
 	bool tries;                          /* made an attempt at the fault under way */
+};
+
+/* Worlds whose window on a node is full, as long as all these windows last. */
+struct nrp_full_windows {
+	uint32_t worlds;
+	uint64_t until; /* jiffies: the end that comes first */
 };
 
 /* A fault with what all worlds need of it. */
@@ -112,6 +119,7 @@ struct nrp_worlds {
 	bool one_filter;      /* all worlds have the same */
 	bool filter_passes;   /* some world asks no filter (tests) */
 	struct nrp_world world[NRP_MAX_WORLDS];
+	struct nrp_full_windows *full;  /* [nr_nodes] */
 	struct nrp_world_result common; /* what all worlds have in common */
 	struct nrp_worlds_totals totals;
 	struct nrp_address_spaces *spaces;
@@ -208,8 +216,12 @@ enum nrp_filter_answer nrp_world_filter(const struct nrp_worlds *w, enum nrp_fil
 /* Does an undecided filter pass in this world? */
 bool nrp_world_guess(struct nrp_worlds *w, int world, const struct nrp_step *s,
 		     const struct nrp_place *place);
-/* An attempt that the record does not have: does it move the page? */
-bool nrp_world_try(struct nrp_worlds *w, int world, const struct nrp_step *s);
+/*
+ * An attempt that the record does not have, in each of @worlds: those in which it moves the page.
+ * *ret_refused: those whose limiter refuses it.
+ */
+uint32_t nrp_worlds_try(struct nrp_worlds *w, uint32_t worlds, const struct nrp_step *s,
+			uint32_t *ret_refused);
 
 /* ---- worlds_quiet.c: worlds that agree share a step where nothing happened on record -- */
 

@@ -40,26 +40,25 @@ static uint32_t pull(struct nrp_worlds *w, const struct nrp_step *s, enum nrp_fi
 		     const struct nrp_place *place, uint32_t worlds)
 {
 	enum nrp_filter_answer answer = nrp_world_filter(w, filter, s, place);
-	uint32_t pulled = 0;
+	uint32_t passed = answer == NRP_FILTER_MOVE ? worlds : 0, pulled = 0, refused = 0;
 
 	for (uint32_t left = worlds; left;) {
 		int i = nrp_next_world(&left);
-		struct nrp_world_result *r = &w->world[i].result;
-		uint64_t denied = r->denied;
 
-		r->remote_faults++;
-		if (answer == NRP_FILTER_STAY ||
-		    (answer == NRP_FILTER_UNDECIDED && !nrp_world_guess(w, i, s, place)))
-			continue;
-		if (nrp_world_try(w, i, s)) {
-			r->moves++;
-			r->moved_pages += s->pages;
-			r->added++;
-			pulled |= UINT32_C(1) << i;
-		} else if (r->denied > denied) {
-			s->mm->diverged |= UINT32_C(1) << i;
-		}
+		w->world[i].result.remote_faults++;
+		if (answer == NRP_FILTER_UNDECIDED && nrp_world_guess(w, i, s, place))
+			passed |= UINT32_C(1) << i;
 	}
+	if (passed)
+		pulled = nrp_worlds_try(w, passed, s, &refused);
+	for (uint32_t left = pulled; left;) {
+		struct nrp_world_result *r = &w->world[nrp_next_world(&left)].result;
+
+		r->moves++;
+		r->moved_pages += s->pages;
+		r->added++;
+	}
+	s->mm->diverged |= refused;
 	/* Where filters differ, so may the pace of scans from the first page elsewhere on. */
 	if (!w->same_filter)
 		s->mm->diverged |= worlds & ~pulled;

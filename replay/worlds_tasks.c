@@ -203,14 +203,23 @@ static void decay(const struct nrp_worlds *w, struct nrp_preference *p, uint64_t
 		return;
 	for (int n = 0; n < 2 * w->nr_nodes; n++)
 		p->differs[n] *= keep;
+	p->off[0] *= keep;
+	p->off[1] *= keep;
+}
+
+static void add_difference(struct nrp_preference *p, int lane, double *at, double pages)
+{
+	p->off[lane] += fabs(*at + pages) - fabs(*at);
+	*at += pages;
 }
 
 /* Could the lane's sums choose another node than the record's? */
 static bool unsure(const struct nrp_worlds *w, const struct nrp_preference *p, int lane)
 {
-	const double *d = p->differs + lane * w->nr_nodes;
-	double first = 0, second = 0, off = 0;
+	double first = 0, second = 0;
 
+	if (p->off[lane] <= 0.5)
+		return false;
 	for (int n = 0; n < w->nr_nodes; n++) {
 		if (p->pages[n] > first) {
 			second = first;
@@ -218,9 +227,8 @@ static bool unsure(const struct nrp_worlds *w, const struct nrp_preference *p, i
 		} else if (p->pages[n] > second) {
 			second = p->pages[n];
 		}
-		off += fabs(d[n]);
 	}
-	return off > 0.5 && first - second <= off;
+	return first - second <= p->off[lane];
 }
 
 int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s, const int nid[2])
@@ -240,8 +248,8 @@ int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s, const int 
 		if (central < 0)
 			continue;
 		if (nid[lane] != s->observed_nid) {
-			d[nid[lane]] += pages;
-			d[s->observed_nid] -= pages;
+			add_difference(p, lane, &d[nid[lane]], pages);
+			add_difference(p, lane, &d[s->observed_nid], -pages);
 			p->apart = true;
 		}
 		if (p->apart)
