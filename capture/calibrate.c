@@ -17,6 +17,7 @@ struct sample {
 	bool has_flags;
 	int32_t dst_cpu;
 	bool allowed;
+	bool thp;
 	int64_t result; /* INT64_MIN: migrate not reached */
 	uint32_t cpu;
 };
@@ -43,6 +44,7 @@ struct nrp_calibration {
 	uint64_t nid_samples;
 	int64_t max_nid;
 	uint64_t moved_if[2], not_moved_if[2]; /* by migrate result 0 and 1 */
+	int64_t huge_pages;                    /* of faults that thp_begin marks; 0: none seen */
 	uint64_t first_time, first_jiffies, last_time, last_jiffies;
 	bool have_jiffies;
 	struct vote vote;
@@ -169,6 +171,12 @@ static void see_jiffies(struct nrp_calibration *cal, uint64_t time, uint64_t jif
 	cal->last_jiffies = jiffies;
 }
 
+static void see_huge_pages(struct nrp_calibration *cal, uint64_t pages)
+{
+	if (pages > 1 && pages <= NRP_MAX_HUGE_PAGES)
+		cal->huge_pages = (int64_t)pages;
+}
+
 static int see_task_fault(struct nrp_calibration *cal, struct sample *s, uint64_t last_cpupid,
 			  int64_t mem_nid, uint64_t flags)
 {
@@ -257,17 +265,38 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 			return 0;
 		return vote(cal, s->dst_cpu,
 			    (int64_t)get(cal, raw, desc, NRP_EF_FAULT_TARGET_nid, UINT64_MAX));
+	case NRP_EV_THP_BEGIN:
+		s->thp = true;
+		return 0;
 	case NRP_EV_MIGRATE_END:
 	case NRP_EV_THP_END:
 		s->result = (int64_t)get(cal, raw, desc, NRP_EF_MIGRATE_END_ret, 0);
 		return 0;
 	default: /* task_fault */
 		s->open = false;
+		if (s->thp)
+			see_huge_pages(cal, get(cal, raw, desc, NRP_EF_TASK_FAULT_pages, 0));
 		return see_task_fault(
 			cal, s, get(cal, raw, desc, NRP_EF_TASK_FAULT_last_cpupid, 0),
 			(int64_t)get(cal, raw, desc, NRP_EF_TASK_FAULT_nid, UINT64_MAX),
 			get(cal, raw, desc, NRP_EF_TASK_FAULT_flags, 0));
 	}
+}
+
+static void see_ticks(struct nrp_calibration *cal, const struct nrp_raw_event *raw,
+		      const struct nrp_event_desc *desc)
+{
+	static const uint8_t jiffies_field[NRP_NR_EVENTS] = {
+		[NRP_EV_SCAN_BEGIN] = NRP_EF_SCAN_BEGIN_jiffies,
+		[NRP_EV_SCAN_END] = NRP_EF_SCAN_END_jiffies,
+		[NRP_EV_PREPARE_BEGIN] = NRP_EF_PREPARE_BEGIN_jiffies,
+		[NRP_EV_MIGRATE_BEGIN] = NRP_EF_MIGRATE_BEGIN_jiffies,
+		[NRP_EV_THP_BEGIN] = NRP_EF_THP_BEGIN_jiffies,
+	};
+	uint8_t i = jiffies_field[desc->event];
+
+	if (nrp_has_integer(&desc->field[i], raw))
+		see_jiffies(cal, raw->time, get(cal, raw, desc, i, 0));
 }
 
 int nrp_calibration_event(struct nrp_calibration *cal, const struct nrp_raw_event *raw)
@@ -282,20 +311,11 @@ int nrp_calibration_event(struct nrp_calibration *cal, const struct nrp_raw_even
 	case NRP_EV_SCAN_END:
 	case NRP_EV_PREPARE_BEGIN:
 	case NRP_EV_MIGRATE_BEGIN:
-	case NRP_EV_THP_BEGIN: {
-		static const uint8_t jiffies_field[NRP_NR_EVENTS] = {
-			[NRP_EV_SCAN_BEGIN] = NRP_EF_SCAN_BEGIN_jiffies,
-			[NRP_EV_SCAN_END] = NRP_EF_SCAN_END_jiffies,
-			[NRP_EV_PREPARE_BEGIN] = NRP_EF_PREPARE_BEGIN_jiffies,
-			[NRP_EV_MIGRATE_BEGIN] = NRP_EF_MIGRATE_BEGIN_jiffies,
-			[NRP_EV_THP_BEGIN] = NRP_EF_THP_BEGIN_jiffies,
-		};
-		uint8_t i = jiffies_field[desc->event];
-
-		if (nrp_has_integer(&desc->field[i], raw))
-			see_jiffies(cal, raw->time, get(cal, raw, desc, i, 0));
+		see_ticks(cal, raw, desc);
 		return 0;
-	}
+	case NRP_EV_THP_BEGIN:
+		see_ticks(cal, raw, desc);
+		return see_fault_event(cal, raw, desc);
 	case NRP_EV_FAULT_BEGIN:
 	case NRP_EV_FILTER_BEGIN:
 	case NRP_EV_FILTER_END:
@@ -439,5 +459,7 @@ int nrp_calibration_finish(const struct nrp_calibration *cal, struct nrp_host_fa
 		facts->moved_result = 0;
 	else if (cal->cat->present[NRP_EV_PREPARE_BEGIN])
 		facts->moved_result = 0;
+	if (cal->huge_pages)
+		facts->huge_pages = cal->huge_pages;
 	return cal->need_topology ? finish_topology(cal, facts, err) : 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Facts that the events themselves prove: HZ, where last_cpupid and the node lie in
- * page_flags, which return value means "moved", and (without a facts file) the node of each CPU.
+ * page_flags, which return value means "moved", pages of a huge page, and (without a facts file)
+ * the node of each CPU.
  */
 #ifndef NRP_CALIBRATE_H
 #define NRP_CALIBRATE_H

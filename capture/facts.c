@@ -205,6 +205,33 @@ static int known_sysctl(struct facts_reader *r, const char *path, const char *te
 	return 0;
 }
 
+/* "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size 2097152"; the folders may be missing. */
+static bool is_pmd_size(const char *line, const char *end)
+{
+	static const char name[] = "hpage_pmd_size";
+	size_t size = sizeof(name) - 1;
+
+	return (size_t)(end - line) >= size && !memcmp(end - size, name, size) &&
+	       (end == line + size || end[-(ptrdiff_t)size - 1] == '/');
+}
+
+/*
+ * Bytes of a PMD-sized huge page. Hugepagesize of /proc/meminfo is none: it is the default size of
+ * hugetlb pages, which a boot parameter sets.
+ */
+static int pmd_size(struct facts_reader *r, char *line, char *value)
+{
+	char *end;
+	long long size = strtoll(value, &end, 10), page = r->facts->page_size;
+
+	if (end[strspn(end, " \t")] || size <= 0 || (size & (size - 1)) != 0)
+		return bad_line(r, "no size of a huge page");
+	if (page > 0 && size > page && size / page <= NRP_MAX_HUGE_PAGES)
+		r->facts->huge_pages = size / page;
+	*value = '\0';
+	return setting(r, line, value + 1 + strspn(value + 1, " \t"));
+}
+
 static int facts_line(struct facts_reader *r, char *line)
 {
 	struct nrp_host_facts *f = r->facts;
@@ -225,14 +252,8 @@ static int facts_line(struct facts_reader *r, char *line)
 		value += 1 + strspn(value + 1, " \t");
 		return known_sysctl(r, line, value) < 0 ? -EBADMSG : setting(r, line, value);
 	}
-	if (!strncmp(line, "Hugepagesize:", 13) && f->page_size > 0) {
-		int64_t kb = strtoll(line + 13, NULL, 10);
-
-		int64_t pages = kb > 0 && kb <= INT64_C(1) << 30 ? kb * 1024 / f->page_size : 0;
-
-		if (pages > 0 && pages <= NRP_MAX_HUGE_PAGES)
-			f->huge_pages = pages;
-	}
+	if (!strcmp(r->section, "thp") && value && is_pmd_size(line, value))
+		return pmd_size(r, line, value);
 	if (value && value > line && value[-1] == ':') {
 		value[-1] = '\0';
 		return setting(r, line, value + strspn(value, " \t"));

@@ -155,6 +155,17 @@ static int read_samples(struct import *im, struct nrp_samples_stats *ret)
 	return r;
 }
 
+/*
+ * Where neither events nor host facts say it: a PMD maps as many base pages as an entry of 8 bytes
+ * fits into one. Other machines have page tables of their own.
+ */
+static void derive_huge_pages(struct nrp_host_facts *facts)
+{
+	if (facts->huge_pages < 0 && facts->page_size >= 4096 &&
+	    (strstr(facts->kernel, "x86_64") || strstr(facts->kernel, "aarch64")))
+		facts->huge_pages = facts->page_size / 8;
+}
+
 static int calibrate(struct import *im)
 {
 	struct nrp_calibration *cal;
@@ -174,6 +185,8 @@ static int calibrate(struct import *im)
 	}
 	if (r == 0)
 		r = nrp_calibration_finish(cal, &im->cap->facts, im->err);
+	if (r == 0)
+		derive_huge_pages(&im->cap->facts);
 	nrp_calibration_free(cal);
 	return r;
 }
