@@ -18,6 +18,7 @@ struct import {
 	struct nrp_tracefile *file;
 	struct nrp_catalogue *cat;
 	struct nrp_capture *cap;
+	char *facts_path; /* NULL: none */
 	struct nrp_error *err;
 };
 
@@ -112,13 +113,31 @@ static int store_probes(struct import *im)
 
 static int read_facts(struct import *im)
 {
-	char *path = NULL;
-	int r = side_path(im, im->opt->facts, ".facts", &path);
+	int r = side_path(im, im->opt->facts, ".facts", &im->facts_path);
 
-	if (r == 0 && path)
-		r = nrp_facts_read(path, &im->cap->facts, im->store, im->cap->id, im->err);
-	free(path);
-	return r;
+	return r == 0 && im->facts_path ? nrp_facts_read(im->facts_path, &im->cap->facts, im->store,
+							 im->cap->id, im->err)
+					: r;
+}
+
+/* A facts file of another host, or a wrong one, would make local pages remote. */
+static int check_facts(struct import *im, const struct nrp_contradiction *c)
+{
+	char what[128];
+
+	if (!c->count)
+		return 0;
+	if (c->cpu < 0)
+		snprintf(what, sizeof(what), "lists %d nodes, and the capture has pages on node %d",
+			 im->cap->facts.nr_nodes, c->nid);
+	else if (c->nid < 0)
+		snprintf(what, sizeof(what), "lists no node with CPU %d, which has faults", c->cpu);
+	else
+		snprintf(what, sizeof(what), "CPU %d is on node %d in the capture", c->cpu, c->nid);
+	return nrp_fail(im->err, NRP_INPUT, -EBADMSG, im->facts_path, -1,
+			"give the facts of the recorded host, or none: move the file away",
+			"contradicts the capture in %llu records: %s", (unsigned long long)c->count,
+			what);
 }
 
 static int read_counters(struct import *im)
@@ -314,9 +333,12 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	if (r == 0)
 		r = join(&im, ret_stats);
 	if (r == 0)
+		r = check_facts(&im, &ret_stats->contradiction);
+	if (r == 0)
 		r = read_samples(&im, ret_samples);
 	if (r == 0)
 		r = nrp_store_update_capture(store, ret, err);
+	free(im.facts_path);
 	free(im.cat);
 	nrp_tracefile_close(im.file);
 	if (r < 0)

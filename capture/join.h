@@ -12,6 +12,13 @@
 
 struct nrp_joiner;
 
+/* Records that contradict the nodes of a facts file, and the first of them. */
+struct nrp_contradiction {
+	uint64_t count;
+	int32_t cpu; /* -1: none; the facts list fewer nodes */
+	int32_t nid; /* where the kernel has CPU or page; -1: the facts do not list the CPU */
+};
+
 /* What the joiner cannot put into a record. */
 struct nrp_join_stats {
 	uint64_t events;   /* all events seen */
@@ -21,6 +28,7 @@ struct nrp_join_stats {
 	uint64_t first_time, last_time; /* ns */
 	uint64_t lost_events;           /* known number */
 	int64_t loss_gaps;              /* gaps of unknown size */
+	struct nrp_contradiction contradiction;
 };
 
 /* @facts must outlive the joiner: calibration and topology resolve node and cpupid of faults. */

@@ -321,6 +321,7 @@ int nrp_join_close_fault(struct nrp_joiner *j, struct nrp_thread *t, uint8_t fla
 	f->inferred |= flags;
 	resolve_from_flags(j, f);
 	resolve_outcome(j, f);
+	nrp_join_check_fault(j, f);
 	r = nrp_writer_append(j->writer, NRP_HINT_FAULT, f, err);
 	return r < 0 ? r : write_weights(j, t, err);
 }

@@ -106,6 +106,9 @@ int nrp_join_close_fault(struct nrp_joiner *j, struct nrp_thread *thread, uint8_
 /* Notes what the rate limiter or migrate_pages said inside an attempt of this thread. */
 void nrp_join_fault_limited(struct nrp_thread *thread);
 void nrp_join_fault_migrated(struct nrp_thread *thread, uint64_t succeeded, uint64_t failed);
+/* Compare a record with the nodes of the facts file, if it gave them (capture/join_check.c). */
+void nrp_join_check_fault(struct nrp_joiner *j, const struct nrp_hint_fault *fault);
+void nrp_join_check_cpu(struct nrp_joiner *j, int32_t cpu, int32_t nid);
 /* Write what a thread has open at the end of the capture. */
 int nrp_join_scan_finish(struct nrp_joiner *j, struct nrp_thread *thread, struct nrp_error *err);
 int nrp_join_memory_finish(struct nrp_joiner *j, struct nrp_thread *thread, struct nrp_error *err);

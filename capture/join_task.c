@@ -24,6 +24,10 @@ static int write_move(struct nrp_joiner *j, const struct nrp_step *step, struct 
 {
 	int r = 0;
 
+	if (!NRP_NULL(m, task_move, src_cpu) && !NRP_NULL(m, task_move, src_nid))
+		nrp_join_check_cpu(j, m->src_cpu, m->src_nid);
+	if (!NRP_NULL(m, task_move, dst_cpu) && !NRP_NULL(m, task_move, dst_nid))
+		nrp_join_check_cpu(j, m->dst_cpu, m->dst_nid);
 	if (!NRP_NULL(m, task_move, tgid))
 		r = learn_tgid(j, step, m->tid, m->tgid, err);
 	if (r == 0 && !NRP_NULL(m, task_move, dst_tgid))

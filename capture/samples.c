@@ -260,6 +260,15 @@ static int keep(struct reader *r, const struct nrp_memory_sample *s)
 	return nrp_writer_append(r->writer, NRP_MEMORY_SAMPLE, s, r->err);
 }
 
+/* Of a CPU that the host's facts do not list: no line of this host, or a torn one. */
+static bool is_foreign(const struct reader *r, const struct nrp_memory_sample *s)
+{
+	const struct nrp_host_facts *facts = &r->capture->facts;
+
+	return facts->nr_cpus > 0 && !facts->topology_inferred &&
+	       !NRP_NULL(s, memory_sample, cpu) && nrp_host_cpu_nid(facts, (int)s->cpu) < 0;
+}
+
 static int script_line(struct reader *r, enum nrp_line *ret)
 {
 	struct nrp_memory_sample s;
@@ -267,6 +276,8 @@ static int script_line(struct reader *r, enum nrp_line *ret)
 	int c;
 
 	*ret = nrp_script_line(r->line, &s, &event);
+	if (*ret == NRP_LINE_SAMPLE && is_foreign(r, &s))
+		*ret = NRP_LINE_BAD;
 	if (*ret != NRP_LINE_SAMPLE)
 		return 0;
 	c = set_event(r, &s, event);
@@ -282,8 +293,11 @@ static int stat_line(struct reader *r, enum nrp_line *ret)
 	*ret = nrp_stat_line(r->line, r->separator, r->opt->events, &l);
 	if (*ret != NRP_LINE_SAMPLE)
 		return 0;
-	if (l.time < r->last_line || l.time > INT64_MAX - r->opt->start) {
-		*ret = NRP_LINE_BAD; /* intervals follow each other */
+	if (l.cpu_known)
+		NRP_SET(&s, memory_sample, cpu, l.cpu);
+	/* Intervals follow each other. */
+	if (l.time < r->last_line || l.time > INT64_MAX - r->opt->start || is_foreign(r, &s)) {
+		*ret = NRP_LINE_BAD;
 		return 0;
 	}
 	if (l.time > r->last_line) {
@@ -295,8 +309,6 @@ static int stat_line(struct reader *r, enum nrp_line *ret)
 	NRP_SET(&s, memory_sample, count, l.count);
 	NRP_SET(&s, memory_sample, level, l.level);
 	NRP_SET(&s, memory_sample, op, l.op);
-	if (l.cpu_known)
-		NRP_SET(&s, memory_sample, cpu, l.cpu);
 	if (l.running_known)
 		NRP_SET(&s, memory_sample, running, l.running);
 	c = set_event(r, &s, l.event);

@@ -29,4 +29,37 @@ for size in '' x 0 3000000 -2097152; do
 done
 want_absent none.db
 
+# ---- nodes and CPUs that are not those on record
+facts() { # SED-SCRIPT PATTERN: refused
+	sed "$1" "$DATA/thp-6.12.facts" >wrong.facts
+	want 3 "$NRP" import -q "$DATA/thp-6.12.dat" -o none.db --facts wrong.facts
+	want_error "^numareplay: wrong.facts: contradicts the capture in [0-9]+ records: $2: give the facts of"
+	want_absent none.db
+}
+facts 's/cpus=0-1/cpus=X/; s/cpus=2-3/cpus=0-1/; s/cpus=X/cpus=2-3/' 'CPU [0-3] is on node [01] in the capture'
+facts 's/cpus=0-1/cpus=0-2/; s/cpus=2-3/cpus=3/' 'CPU 2 is on node 1 in the capture'
+facts 's/^0 cpus=0-1/0 cpus=0-3/; /^1 cpus=/d' '(lists 1 nodes, and the capture has pages on node 1|CPU [23] is on node 1 in the capture)'
+facts '/^1 cpus=/d' '(lists no node with CPU [23], which has faults|lists 1 nodes, and the capture has pages on node 1)'
+facts 's/cpus=2-3/cpus=3/' 'lists no node with CPU 2, which has faults'
+facts 's/cpus=[-0-9]*//' 'lists no node with CPU [0-3], which has faults'
+# More than the capture shows is no contradiction.
+sed 's/^1 cpus=2-3/&,6-7/; s/^\[sysctl\]/2 cpus=4-5\n3 cpus=\n&/' "$DATA/thp-6.12.facts" >more.facts
+want 0 "$NRP" import -q "$DATA/thp-6.12.dat" -o more.db --facts more.facts
+
+# ---- samples of a CPU that the host does not have
+second=$("$NRP" query more.db 'SELECT first_time / 1000000000 + 1 FROM capture' | tail -1)
+for cpu in 000 007 008 4000; do
+	printf ' prog 1/1 [%s] %s.000000: 1000 cpu/mem-loads/P: 7f0000001000 68501042 |OP LOAD|LVL Local RAM hit|SNP None|TLB No|LCK No|BLK  N/A  412\n' \
+		$cpu "$second"
+done >cpus.txt
+want 0 "$NRP" import "$DATA/thp-6.12.dat" -o more.db --force --facts more.facts --samples cpus.txt
+want_out 'memory samples: 2 sampled accesses, 2 lines not understood \(first: line 3\)'
+{
+	printf '1.000100000,CPU%s,400,,node-loads,1000000,100.00,,\n' 3 9
+	printf '1.000100000,CPU%s,100,,node-load-misses,1000000,100.00,,\n' 3 9
+} >cpus.csv
+want 0 "$NRP" import "$DATA/thp-6.12.dat" -o more.db --force --facts more.facts --samples cpus.csv \
+	--samples-start "$second.0"
+want_out 'memory samples: 2 counted intervals, 2 lines not understood \(first: line 2\)'
+
 done_testing
