@@ -295,39 +295,83 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_st
 	return ret;
 }
 
+/* ---- /proc/vmstat ------------------------------------------------------------------- */
+
+struct vmstat_reader {
+	const char *path;
+	int snapshot;
+	struct nrp_store *store;
+	int64_t capture_id;
+	uint64_t counters;
+	int64_t offset; /* of the current line */
+	struct nrp_error *err;
+};
+
+/* Events of a kind never become fewer; most of the other names are levels. */
+static bool counts_events(const char *name)
+{
+	return !strncmp(name, "numa_", 5) || !strncmp(name, "pg", 2);
+}
+
+/* The second snapshot must not be behind the first. */
+static int check_order(const struct vmstat_reader *r, const char *name)
+{
+	int64_t delta;
+
+	if (r->snapshot == 0 || !counts_events(name) ||
+	    nrp_store_counter_delta(r->store, r->capture_id, name, &delta) < 0 || delta >= 0)
+		return 0;
+	return nrp_fail(r->err, NRP_INPUT, -EBADMSG, r->path, r->offset,
+			"give the snapshots of one boot, the one before recording first",
+			"%s is smaller than before recording", name);
+}
+
+static int vmstat_line(struct vmstat_reader *r, char *line, size_t size)
+{
+	size_t name = strcspn(line, " \t");
+	bool blank = line[name] == ' ' || line[name] == '\t';
+	char *end = line;
+	int64_t value;
+	int ret;
+
+	errno = 0;
+	value = blank ? strtoll(line + name, &end, 10) : 0;
+	if (!name || !blank || end == line + name || errno || value < 0 || name > 200 ||
+	    end + strspn(end, " \t\r\n") != line + size)
+		return nrp_fail(r->err, NRP_INPUT, -EBADMSG, r->path, r->offset,
+				"give the unchanged text of /proc/vmstat",
+				"not a \"name value\" line");
+	line[name] = '\0';
+	r->counters++;
+	ret = nrp_store_put_counter(r->store, r->capture_id, line, r->snapshot, value, r->err);
+	return ret < 0 ? ret : check_order(r, line);
+}
+
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
 		    struct nrp_error *err)
 {
+	struct vmstat_reader r = { .path = path,
+				   .snapshot = snapshot,
+				   .store = store,
+				   .capture_id = capture_id,
+				   .err = err };
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t n;
 	FILE *f;
-	int64_t offset = 0;
 	int ret = nrp_open_text(&f, path, MAX_SIDE_FILE, err);
 
 	if (ret < 0)
 		return ret;
 	while (ret == 0 && (n = getline(&line, &size, f)) >= 0) {
-		size_t name = strcspn(line, " \t");
-		char *end;
-		int64_t value;
-
-		errno = 0;
-		value = line[name] == ' ' || line[name] == '\t' ? strtoll(line + name, &end, 10)
-								: 0;
-		if (!name || (line[name] != ' ' && line[name] != '\t') || end == line + name ||
-		    errno || value < 0 || name > 200 || end + strspn(end, " \t\r\n") != line + n) {
-			ret = nrp_fail(err, NRP_INPUT, -EBADMSG, path, offset,
-				       "give the unchanged text of /proc/vmstat",
-				       "not a \"name value\" line");
-			break;
-		}
-		line[name] = '\0';
-		ret = nrp_store_put_counter(store, capture_id, line, snapshot, value, err);
-		offset += n;
+		ret = vmstat_line(&r, line, (size_t)n);
+		r.offset += n;
 	}
 	if (ret == 0)
 		ret = check_read(f, path, err);
+	if (ret == 0 && !r.counters)
+		ret = nrp_fail(err, NRP_INPUT, -ENODATA, path, -1,
+			       "give the text of /proc/vmstat, or move the file away", "is empty");
 	free(line);
 	fclose(f);
 	return ret;

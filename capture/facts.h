@@ -17,8 +17,10 @@ int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_err
 int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
 		   int64_t capture_id, struct nrp_error *err);
 
-/* Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1
- * after. */
+/*
+ * Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1
+ * after. NRP_INPUT: other lines, none, or in the second snapshot fewer events than in the first.
+ */
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
 		    struct nrp_error *err);
 

@@ -62,4 +62,21 @@ want 0 "$NRP" import "$DATA/thp-6.12.dat" -o more.db --force --facts more.facts 
 	--samples-start "$second.0"
 want_out 'memory samples: 2 counted intervals, 2 lines not understood \(first: line 2\)'
 
+# ---- snapshots of /proc/vmstat
+snapshots() { # BEFORE AFTER PATTERN: refused
+	want 3 "$NRP" import -q "$DATA/thp-5.10.dat" -o none.db --vmstat "$1" "$2"
+	want_error "$3"
+	want_absent none.db
+}
+: >empty.vmstat
+before=$DATA/thp-5.10.vmstat0 after=$DATA/thp-5.10.vmstat1
+snapshots "$after" "$before" \
+	"vmstat0: offset [0-9]+: (numa_|pg)[a-z_]+ is smaller than before recording: give the snapshots of one boot"
+snapshots empty.vmstat "$after" 'empty.vmstat: is empty: give the text of /proc/vmstat'
+snapshots "$before" empty.vmstat 'empty.vmstat: is empty'
+# Levels may fall.
+printf 'nr_free_pages 5\nnuma_hint_faults 5\n' >high.vmstat
+printf 'nr_free_pages 4\nnuma_hint_faults 5\n' >low.vmstat
+want 0 "$NRP" import -q "$DATA/thp-5.10.dat" -o level.db --vmstat high.vmstat low.vmstat
+
 done_testing
