@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/events.h"
+#include "capture/event_format.h"
 
 #include <event-parse.h>
 
@@ -146,17 +147,23 @@ static void parse_fields(struct tep_handle *tep, const struct nrp_event_format *
 	free(text);
 }
 
-/* 0, or -1 if the kernel's text does not parse. */
+/* The parser gets a format only if it is whole. */
 static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
-		      const struct nrp_event_format *format, enum nrp_event event)
+		      const struct nrp_event_format *format, enum nrp_event event,
+		      const char **ret_what)
 {
 	struct nrp_event_desc *desc = &cat->desc[event];
 	struct tep_event *parsed;
+	int r = nrp_event_format_check(format, tep_get_long_size(tep), ret_what);
 
+	if (r < 0)
+		return r;
 	parse_fields(tep, format);
 	parsed = tep_find_event_by_name(tep, format->system, format->name);
-	if (!parsed)
-		return -1;
+	if (!parsed) {
+		*ret_what = "a field that cannot be parsed";
+		return -EBADMSG;
+	}
 	desc->event = event;
 	resolve_fields(desc, parsed);
 	cat->present[event] = true;
@@ -167,6 +174,31 @@ static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 		cat->weight_fields = count_weight_fields(parsed);
 	if (event == NRP_EV_SKIP_VMA)
 		parse_skip_reasons(cat, format->text);
+	return 0;
+}
+
+static int add_formats(struct nrp_catalogue *cat, struct tep_handle *tep,
+		       const struct nrp_tracefile *file, struct nrp_error *err)
+{
+	for (size_t i = 0; i < nrp_tracefile_nr_formats(file); i++) {
+		const struct nrp_event_format *format = nrp_tracefile_format(file, i);
+		enum nrp_event event = find_event(format->system, format->name);
+		const char *what = "the ID of another event";
+		int r = -EBADMSG;
+
+		if (event == NRP_EV_OTHER)
+			continue;
+		if (format->id >= 0 && format->id < NRP_MAX_EVENT_IDS &&
+		    (!cat->by_id[format->id] || cat->by_id[format->id] == &cat->desc[event]))
+			r = add_format(cat, tep, format, event, &what);
+		if (r == -ENOMEM)
+			return nrp_fail_nomem(err);
+		if (r < 0)
+			return nrp_fail(err, NRP_INPUT, r, nrp_tracefile_path(file), -1,
+					"the file's headers are damaged; copy or record it again",
+					"event format %s:%s has %s", format->system, format->name,
+					what);
+	}
 	return 0;
 }
 
@@ -189,22 +221,7 @@ int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *fi
 					    : TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, nrp_tracefile_long_size(file));
 	cat->swap = nrp_tracefile_swapped(file);
-	for (size_t i = 0; i < nrp_tracefile_nr_formats(file); i++) {
-		const struct nrp_event_format *format = nrp_tracefile_format(file, i);
-		enum nrp_event event = find_event(format->system, format->name);
-
-		if (event == NRP_EV_OTHER)
-			continue;
-		if (format->id < 0 || format->id >= NRP_MAX_EVENT_IDS ||
-		    (cat->by_id[format->id] && cat->by_id[format->id] != &cat->desc[event]) ||
-		    add_format(cat, tep, format, event) < 0) {
-			r = nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_tracefile_path(file), -1,
-				     "the file's headers are damaged; copy or record it again",
-				     "event format %s:%s does not parse", format->system,
-				     format->name);
-			goto out;
-		}
-	}
+	r = add_formats(cat, tep, file, err);
 out:
 	tep_free(tep);
 	if (r < 0) {
