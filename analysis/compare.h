@@ -78,6 +78,13 @@ double nrp_comparison_divergence(const struct nrp_replay *replay, int lane);
 bool nrp_comparison_withheld(const struct nrp_replay *replay, int lane);
 /* Do the lanes' filters differ while pages are seen too seldom for page histories? */
 bool nrp_comparison_short_histories(const struct nrp_replay *replay);
+/*
+ * Share of the faults, 0 .. 1, whose page or nodes are not known: where their pages are, nobody
+ * saw. Above NRP_UNTRACKED_LIMIT remote numbers have bounds for them, above half there are none.
+ */
+double nrp_comparison_untracked(const struct nrp_replay *replay);
+#define NRP_UNTRACKED_LIMIT 0.01
+#define NRP_UNTRACKED_MOST 0.5
 /* Notes that follow from a replay (analysis/notes.c). */
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *replay,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify);

@@ -440,6 +440,27 @@ static void open_upwards(struct nrp_quantity *q, bool limits)
 	}
 }
 
+/*
+ * Faults of unknown pages or nodes. Their pages are taken to be seen for as long as the others, and
+ * may all be remote; how often they are touched is not known.
+ */
+static void open_untracked(const struct nrp_replay *r, bool off, struct nrp_quantity *q)
+{
+	double share = nrp_comparison_untracked(r), most = NRP_UNTRACKED_MOST;
+	struct nrp_quantity *residency = &q[REMOTE_RESIDENCY];
+
+	if (!off && (double)r->observed.unplaced_faults > most * (double)r->observed.hint_faults)
+		q[HINT_FAULTS_REMOTE] = nrp_not_observable(3);
+	if (share > most) {
+		*residency = q[REMOTE_ACCESSES] = nrp_not_observable(3);
+	} else if (share > NRP_UNTRACKED_LIMIT) {
+		q[REMOTE_ACCESSES].has_upper = false;
+		residency->upper += r->totals.page_seconds * share / (1 - share);
+		if (residency->class == NRP_CLASS_EXACT)
+			residency->class = NRP_CLASS_BOUNDED;
+	}
+}
+
 void nrp_build_lane(struct nrp_builder *b, int i)
 {
 	const struct nrp_replay_lane *lane = &b->r->lane[i];
@@ -454,6 +475,7 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 		other_lane(b, i);
 	other_families(b, i);
 	add_unseen(b, i, b->q[i]);
+	open_untracked(b->r, lane->off, b->q[i]);
 	if (b->r->lossy && !lane->off)
 		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
@@ -528,7 +550,8 @@ void nrp_build_pairs(struct nrp_builder *b)
 	int other = r->lane[0].observed ? 1 : 0;
 	const struct nrp_replay_lane *lane = &r->lane[other];
 
-	if (lane->observed || !r->lane[!other].observed || r->lossy) {
+	if (lane->observed || !r->lane[!other].observed || r->lossy ||
+	    nrp_comparison_untracked(r) > NRP_UNTRACKED_LIMIT) {
 		calibrate(b);
 		return;
 	}

@@ -107,6 +107,18 @@ double nrp_comparison_divergence(const struct nrp_replay *r, int i)
 	return d.taint > d.unsure ? d.taint : d.unsure;
 }
 
+static uint64_t untracked_faults(const struct nrp_replay *r)
+{
+	return r->totals.untracked_faults + r->observed.unnamed_faults;
+}
+
+double nrp_comparison_untracked(const struct nrp_replay *r)
+{
+	return r->observed.hint_faults
+		       ? (double)untracked_faults(r) / (double)r->observed.hint_faults
+		       : 0;
+}
+
 /* The lanes differ in limiters only, and these refuse nothing here. */
 static bool same_here(const struct nrp_replay *r)
 {
@@ -278,6 +290,27 @@ static void coverage_note(struct nrp_comparison *c, const struct nrp_replay *r)
 				    then, (double)r->scans.period_max_ms * 2e-3);
 }
 
+static void untracked_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	uint64_t faults = untracked_faults(r);
+	double share = nrp_comparison_untracked(r);
+
+	if (!faults)
+		return;
+	nrp_comparison_note(
+		c, "untracked_faults",
+		json_pack("{s:I,s:f}", "faults", (json_int_t)faults, "share", share),
+		"%llu faults (%.1f %%) have no known page, source or accessing node and "
+		"are the same in every lane%s",
+		(unsigned long long)faults, share * 100,
+		share > NRP_UNTRACKED_MOST
+			? "; so many that remote accesses and residency are not observable"
+		: share > NRP_UNTRACKED_LIMIT
+			? "; all of their pages may be remote: remote_residency has room "
+			  "for them, remote_accesses no upper bound"
+			: "");
+}
+
 static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			   const struct nrp_capture *capture, const struct nrp_verify *v)
 {
@@ -300,13 +333,7 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			"%llu times a page was found on another node than its last "
 			"fault left it (compaction, mbind, a shared mapping)",
 			(unsigned long long)r->totals.external_moves);
-	if (r->totals.untracked_faults)
-		nrp_comparison_note(
-			c, "untracked_faults",
-			json_pack("{s:I}", "faults", (json_int_t)r->totals.untracked_faults),
-			"%llu faults have no known page, source or accessing node and "
-			"are the same in every lane",
-			(unsigned long long)r->totals.untracked_faults);
+	untracked_note(c, r);
 	if (r->attempts.ticks_from_clock)
 		nrp_comparison_note(c, "tick_phase_unknown", NULL,
 				    "the capture has no jiffies: ticks are computed from its clock "
@@ -409,6 +436,8 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 
 	if (m->old_lane.class == NRP_CLASS_NOT_OBSERVABLE &&
 	    m->new_lane.class == NRP_CLASS_NOT_OBSERVABLE) {
+		if (nrp_comparison_untracked(r) > NRP_UNTRACKED_MOST)
+			return; /* note untracked_faults says why */
 		nrp_comparison_note(
 			c, "locality_not_observable", NULL,
 			"no armed page of the remote ones was touched on record: touch "

@@ -49,12 +49,14 @@ static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fau
 {
 	uint64_t pages = nrp_fault_pages(f);
 	bool moved = nrp_fault_moved(f);
+	bool unplaced = NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid);
 
 	o->hint_faults++;
 	o->hint_fault_pages += pages;
-	o->remote_faults += !NRP_NULL(f, hint_fault, src_nid) &&
-			    !NRP_NULL(f, hint_fault, this_nid) && f->src_nid != f->this_nid;
-	o->unplaced_faults += NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid);
+	o->remote_faults += !unplaced && f->src_nid != f->this_nid;
+	o->unplaced_faults += unplaced;
+	o->unnamed_faults +=
+		!unplaced && !NRP_NULL(f, hint_fault, mm) && NRP_NULL(f, hint_fault, addr);
 	o->moves += moved;
 	o->moved_pages += moved ? pages : 0;
 	o->open_pages +=

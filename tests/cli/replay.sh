@@ -108,6 +108,17 @@ want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == nu
 want 0 "$NRP" replay lossy.db $L --new migrate.ratelimit=spin --json
 want_json '[.notes[].code] | contains(["lost_events"]) and (contains(["identical_on_trace"]) | not)'
 
+# Faults without an address space or address: their pages are not known, and neither is locality.
+for field in mm addr; do
+	LC_ALL=C sed "/name: fault_begin\$/,/^print fmt/ s/field:u64 $field;/field:u64 ${field%?}_;/" \
+		"$DATA/thp-6.12-v6.dat" >unknown.dat
+	want 0 "$NRP" import -q unknown.dat -o unknown-$field.db
+	want 0 "$NRP" replay unknown-$field.db --new off --json
+	want_json '.notes[] | select(.code == "untracked_faults") | .faults == 386 and .share == 1'
+	want_json '.metrics[] | select(.name == "remote_residency" or .name == "remote_accesses") | [.old, .new, .avoided | .class] | unique == ["not_observable"]'
+	want_json '.metrics[] | select(.name == "hint_faults_remote") | .old.value == 213'
+done
+
 # Every parameter of a lane is in its row, and makes it a comparison of its own.
 "$NRP" import -q "$DATA/idle-5.10.dat" -o idle.db
 for pid in 0 1; do
