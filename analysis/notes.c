@@ -319,7 +319,16 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 				    "the capture does not verify: see numareplay verify");
 	if (v->passes < 2)
 		coverage_note(c, r);
-	if (r->lossy)
+	if (nrp_unjoined_share(capture) > NRP_UNJOINED_LIMIT)
+		nrp_comparison_note(
+			c, "unjoined_events",
+			json_pack("{s:I,s:f}", "events", (json_int_t)capture->unjoined_events,
+				  "share", nrp_unjoined_share(capture)),
+			"%llu events (%.1f %%) fit into no record, so others are missing: nothing "
+			"is exact, as if events were lost",
+			(unsigned long long)capture->unjoined_events,
+			nrp_unjoined_share(capture) * 100);
+	if (capture->lost_events || capture->loss_gaps)
 		nrp_comparison_note(
 			c, "lost_events",
 			json_pack("{s:I,s:I}", "lost", (json_int_t)capture->lost_events, "gaps",

@@ -137,7 +137,8 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 	r.hz = (uint64_t)cap.facts.hz;
 	r.passes = verify->passes;
 	r.seconds = verify->seconds;
-	r.lossy = capture->lost_events || capture->loss_gaps;
+	r.lossy = capture->lost_events || capture->loss_gaps ||
+		  nrp_unjoined_share(capture) > NRP_UNJOINED_LIMIT;
 	r.observed.duration_ns = capture->last_time - capture->first_time;
 	if (!verify->has_attempts || verify->attempts.ticks_from_clock)
 		e = nrp_attempts_load(&r.attempts, store, &cap, err);

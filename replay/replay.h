@@ -97,7 +97,7 @@ struct nrp_replay {
 	uint64_t max_pages_two_windows;
 	uint64_t window_ticks; /* I+1 */
 	uint64_t quota;        /* the smaller of the limiting lanes' */
-	bool lossy;            /* events were lost */
+	bool lossy;            /* events were lost, or too many fit into no record */
 	double passes;         /* full scan passes per address space, as verify counts them */
 	double seconds;        /* length of the capture */
 	uint64_t hz;

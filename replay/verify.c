@@ -199,6 +199,15 @@ static void conclude(struct nrp_verify *v)
 	v->verdict = disagree ? NRP_DISAGREES : evidence ? NRP_AGREES : NRP_NO_EVIDENCE;
 }
 
+double nrp_unjoined_share(const struct nrp_capture *capture)
+{
+	uint64_t known = capture->events > capture->other_events
+				 ? capture->events - capture->other_events
+				 : 0;
+
+	return known ? (double)capture->unjoined_events / (double)known : 0;
+}
+
 static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 {
 	const struct nrp_host_facts *f = &capture->facts;
@@ -212,6 +221,12 @@ static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 			v, "lost_events",
 			"%llu events lost and %lld gaps of unknown size: counts are too low",
 			(unsigned long long)capture->lost_events, (long long)capture->loss_gaps);
+	if (nrp_unjoined_share(capture) > NRP_UNJOINED_LIMIT)
+		nrp_verify_note(v, "unjoined_events",
+				"%llu events (%.1f %%) fit into no record: what belongs to them is "
+				"missing as if it were lost",
+				(unsigned long long)capture->unjoined_events,
+				nrp_unjoined_share(capture) * 100);
 	if (f->topology_inferred)
 		nrp_verify_note(v, "topology_inferred",
 				"no facts file: the node of each CPU is inferred from the events");

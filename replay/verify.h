@@ -117,4 +117,12 @@ struct nrp_filter_host nrp_filter_host_of(const struct nrp_host_facts *facts);
 bool nrp_filter_call_of(struct nrp_filter_call *ret, const struct nrp_host_facts *facts,
 			const struct nrp_hint_fault *fault);
 
+/*
+ * Share of the events with a record of their kind, 0 .. 1, that fitted into none. Captures that are
+ * whole have next to none: above NRP_UNJOINED_LIMIT begins or ends are missing as if they were
+ * lost.
+ */
+double nrp_unjoined_share(const struct nrp_capture *capture);
+#define NRP_UNJOINED_LIMIT 0.01
+
 #endif

@@ -108,6 +108,28 @@ want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == nu
 want 0 "$NRP" replay lossy.db $L --new migrate.ratelimit=spin --json
 want_json '[.notes[].code] | contains(["lost_events"]) and (contains(["identical_on_trace"]) | not)'
 
+# Events that fit into no record, more than 1 %: the same, and said.
+want 0 "$NRP" query a.db 'SELECT unjoined_events FROM capture'
+want_out '^0$'
+for share in 0.009 0.011; do
+	cp a.db torn.db
+	sqlite3 torn.db \
+		"UPDATE capture SET unjoined_events = CAST($share * (events - other_events) AS INTEGER)"
+	want 0 "$NRP" replay torn.db $L --new migrate.ratelimit=spin --json
+	cp out torn-$share.json
+	want 0 "$NRP" verify torn.db $L --json
+	cp out verify-$share.json
+done
+cp torn-0.009.json out
+want_json '[.notes[].code] | contains(["identical_on_trace"]) and (contains(["unjoined_events"]) | not)'
+cp torn-0.011.json out
+want_json '[.notes[].code] | contains(["unjoined_events"]) and (contains(["identical_on_trace"]) or contains(["lost_events"]) | not)'
+want_json '.metrics[] | select(.name == "migrated_pages") | .old.class == "bounded" and .old.upper == null'
+cp verify-0.009.json out
+want_json '[.notes[].code] | contains(["unjoined_events"]) | not'
+cp verify-0.011.json out
+want_json '[.notes[].code] | contains(["unjoined_events"])'
+
 # Faults without an address space or address: their pages are not known, and neither is locality.
 for field in mm addr; do
 	LC_ALL=C sed "/name: fault_begin\$/,/^print fmt/ s/field:u64 $field;/field:u64 ${field%?}_;/" \
