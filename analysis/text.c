@@ -169,8 +169,8 @@ static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmo
 
 static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t width)
 {
-	static const char *const headers[] = { "METRIC",  "UNIT",  "OLD", "NEW",
-					       "AVOIDED", "CLASS", NULL };
+	static const char *const headers[] = { "METRIC",           "UNIT", "OLD", "NEW", "AVOIDED",
+					       "CLASS OF AVOIDED", NULL };
 	struct libscols_table *t = table_new(width, headers, 0x1c);
 
 	for (size_t i = 0; t && i < c->nr_metrics; i++) {

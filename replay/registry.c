@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/registry.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -435,7 +436,7 @@ int nrp_lane_set(struct nrp_lane_spec *old_lane, struct nrp_lane_spec *new_lane,
 				key);
 	errno = 0;
 	value = strtoull(equals + 1, &end, 10);
-	if (errno || end == equals + 1 || *end || equals[1] == '-' || value < param->min ||
+	if (errno || !isdigit((unsigned char)equals[1]) || *end || value < param->min ||
 	    value > param->max)
 		return nrp_fail(err, NRP_USAGE, -ERANGE, NULL, -1, NULL,
 				"%s takes a number of %s from %llu to %llu, not '%s'", key,

@@ -97,6 +97,10 @@ want 0 "$NRP" replay spin.db --new off --json
 want_json '(.notes[] | select(.code == "unexplained_failures") | .failed) as $n | .metrics[] | select(.name == "migrations_denied") | .old == {"value":0,"lower":0,"upper":$n,"class":"bounded","tier":3}'
 want_json '.metrics[] | select(.name == "migrations_admitted") | .old.value == .old.upper and .old.lower < .old.value and .old.class == "bounded"'
 
+# Class belongs to the difference, and says so.
+want 0 "$NRP" replay a.db $L --new off
+want_out '^METRIC +UNIT +OLD +NEW +AVOIDED CLASS OF AVOIDED$'
+
 # Lost events: counts are lower bounds, no lane is exact, nothing is identical.
 cp a.db lossy.db
 sqlite3 lossy.db 'UPDATE capture SET lost_events = 7'

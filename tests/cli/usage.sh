@@ -40,7 +40,7 @@ for p in linux-9.9 scan.bogus=P1 migrate.filter=9.9 migrate.ratelimit '' spin ho
 	want 2 "$NRP" replay d.db --new "$p"
 	want_error 'there are|empty policy|not FAMILY=VARIANT'
 done
-for set in quota quota=x quota=-1 nothing=1 migrate.filter.quota=1 migrate.ratelimit.interval=0 \
+for set in quota quota=x quota=-1 'quota= 1' quota=+1 'quota=1 ' nothing=1 migrate.filter.quota=1 migrate.ratelimit.interval=0 \
 	interval=10001 hz=1 hz=20001; do
 	want 2 "$NRP" replay d.db --new migrate.ratelimit=spin --set "$set"
 	want_error "$set|no '='|no parameter|takes a number"
