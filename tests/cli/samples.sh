@@ -42,6 +42,19 @@ want_json '.captures[0].samples == null'
 "$NRP" verify b.db --json >b.json
 want_same a.json b.json
 
+# The same row again is another sample: three weigh as much as one of three times the period.
+for times in 1 3; do
+	for ((i = 0; i < times; i++)); do
+		sample "$middle" 'Remote RAM (1 hop) hit' | sed "s/ 1000 / $((3000 / times)) /"
+	done >same.txt
+	want 0 "$NRP" import --json "$DATA/thp-5.10.dat" -o same$times.db --samples same.txt
+	want_json ".captures[0].samples.kept == $times"
+	want 0 "$NRP" replay same$times.db --new off --json
+	want_json '.metrics[] | select(.name == "remote_loads") | .old.value == 3000'
+	cp out same$times.json
+done
+want_same same1.json same3.json
+
 # Found by its name.
 cp "$DATA/thp-5.10.dat" beside.dat
 cp script.txt beside.samples
