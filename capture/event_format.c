@@ -82,22 +82,27 @@ static struct text trim(struct text t)
 
 /* ---- declarations ------------------------------------------------------------------- */
 
-static bool is_balanced(struct text t)
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Words and stars; anything printable inside of brackets, which are balanced. */
+static bool is_declaration(struct text t)
 {
 	int round = 0, square = 0;
 
 	for (; t.at < t.end; t.at++) {
+		bool inside = round + square > 0;
+
 		round += (*t.at == '(') - (*t.at == ')');
 		square += (*t.at == '[') - (*t.at == ']');
-		if (round < 0 || square < 0 || !isprint((unsigned char)*t.at))
+		if (round < 0 || square < 0 ||
+		    !(inside ? isprint((unsigned char)*t.at)
+			     : is_word(*t.at) || strchr(" *([", *t.at)))
 			return false;
 	}
 	return !round && !square;
-}
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
 }
 
 /* "const char * name", "u64 faults[8]", "__data_loc char[] name" */
@@ -105,7 +110,7 @@ static bool split_declaration(struct text whole, struct field *f)
 {
 	struct text t = trim(whole);
 
-	if (!is_balanced(t))
+	if (!is_declaration(t))
 		return false;
 	f->array = (struct text){ t.end, t.end };
 	if (t.at < t.end && t.end[-1] == ']') {

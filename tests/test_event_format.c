@@ -127,6 +127,11 @@ static void test_damaged_text_is_refused(void **state)
 	refused("format:\n", "", head);
 	refused("u64 addr;", "u64 addr", line);
 	refused("u64 addr;", "u64;", line);
+	refused("u64 addr;", "u64!addr;", line);
+	refused("u64 addr;", "u64 `addr;", line);
+	refused("int common", "int\"common", line);
+	refused("unsigned long", "uns:gned long", line);
+	refused("unsigned long", "unsigned \\ong", line);
 	refused("u64 addr;", "u64 9addr;", line);
 	refused("u64 faults[];", "u64 faults[;", line);
 	refused("const char * name", "const char (* name", line);
