@@ -107,15 +107,10 @@ double nrp_comparison_divergence(const struct nrp_replay *r, int i)
 	return d.taint > d.unsure ? d.taint : d.unsure;
 }
 
-static uint64_t untracked_faults(const struct nrp_replay *r)
-{
-	return r->totals.untracked_faults + r->observed.unnamed_faults;
-}
-
 double nrp_comparison_untracked(const struct nrp_replay *r)
 {
 	return r->observed.hint_faults
-		       ? (double)untracked_faults(r) / (double)r->observed.hint_faults
+		       ? (double)r->totals.untracked_faults / (double)r->observed.hint_faults
 		       : 0;
 }
 
@@ -292,7 +287,7 @@ static void coverage_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 static void untracked_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
-	uint64_t faults = untracked_faults(r);
+	uint64_t faults = r->totals.untracked_faults;
 	double share = nrp_comparison_untracked(r);
 
 	if (!faults)

@@ -47,7 +47,6 @@ struct nrp_replay_lane {
 struct nrp_replay_observed {
 	uint64_t hint_faults, hint_fault_pages, remote_faults;
 	uint64_t unplaced_faults; /* on an unknown node, or a page's node is not known */
-	uint64_t unnamed_faults;  /* the others whose address is not known */
 	uint64_t moves, moved_pages;
 	uint64_t open_pages;              /* of attempts whose outcome is not on record */
 	uint64_t attempts, attempt_pages; /* at the limiter's place */

@@ -55,8 +55,6 @@ static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fau
 	o->hint_fault_pages += pages;
 	o->remote_faults += !unplaced && f->src_nid != f->this_nid;
 	o->unplaced_faults += unplaced;
-	o->unnamed_faults +=
-		!unplaced && !NRP_NULL(f, hint_fault, mm) && NRP_NULL(f, hint_fault, addr);
 	o->moves += moved;
 	o->moved_pages += moved ? pages : 0;
 	o->open_pages +=

@@ -508,10 +508,10 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 	s.moved = nrp_fault_moved(f);
 	s.attempted =
 		f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&attempt, f, &has_jiffies);
-	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, src_nid) ||
-	    NRP_NULL(f, hint_fault, this_nid) || f->src_nid < 0 || f->src_nid >= w->nr_nodes ||
-	    f->this_nid < 0 || f->this_nid >= w->nr_nodes ||
-	    (s.attempted && f->attempt_nid >= w->nr_nodes)) {
+	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr) ||
+	    NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid) ||
+	    f->src_nid < 0 || f->src_nid >= w->nr_nodes || f->this_nid < 0 ||
+	    f->this_nid >= w->nr_nodes || (s.attempted && f->attempt_nid >= w->nr_nodes)) {
 		count_untracked(w, &s);
 		return 0;
 	}

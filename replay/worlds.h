@@ -76,7 +76,7 @@ struct nrp_world_result {
 };
 
 struct nrp_worlds_totals {
-	uint64_t untracked_faults; /* without mm, source or accessing node */
+	uint64_t untracked_faults; /* without mm, address, source or accessing node */
 	uint64_t external_moves;   /* pages that moved without a recorded fault */
 	uint64_t observed_moves, observed_moved_pages, observed_remote_faults;
 	uint64_t shared_pages; /* pages known under more than one address space */

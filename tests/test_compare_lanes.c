@@ -63,8 +63,7 @@ static void test_untracked_faults_open_remote_bounds(void **state)
 
 	(void)state;
 	replay_init(&r);
-	r.totals.untracked_faults = 60;
-	r.observed.unnamed_faults = 40;
+	r.totals.untracked_faults = 100;
 	b = build(&r);
 	for (int i = 0; i < 2; i++) {
 		/* 900 faults have 90 page-seconds, so the other 100 have 10. */
