@@ -31,8 +31,8 @@ struct record {
 
 static bool is_tracked(const struct nrp_hint_fault *f)
 {
-	return !NRP_NULL(f, hint_fault, mm) && !NRP_NULL(f, hint_fault, src_nid) &&
-	       !NRP_NULL(f, hint_fault, this_nid);
+	return !NRP_NULL(f, hint_fault, mm) && !NRP_NULL(f, hint_fault, addr) &&
+	       !NRP_NULL(f, hint_fault, src_nid) && !NRP_NULL(f, hint_fault, this_nid);
 }
 
 /*
