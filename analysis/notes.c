@@ -330,6 +330,12 @@ static void evidence_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 				  (json_int_t)capture->loss_gaps),
 			"events were lost: counts are too low, and windows that touch a "
 			"gap are undecided");
+	if (v->damaged_gaps)
+		nrp_comparison_note(
+			c, "damaged_capture",
+			json_pack("{s:I}", "gaps", (json_int_t)v->damaged_gaps),
+			"the capture's file was damaged, and what could be read of it was "
+			"salvaged: see numareplay info");
 	if (r->totals.external_moves)
 		nrp_comparison_note(
 			c, "external_moves",

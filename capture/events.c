@@ -177,33 +177,30 @@ static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 	return 0;
 }
 
-static int add_formats(struct nrp_catalogue *cat, struct tep_handle *tep,
-		       const struct nrp_tracefile *file, struct nrp_error *err)
+/* Adds one format of the file; NRP_INPUT if it is not what a kernel writes. */
+static int take_format(struct nrp_catalogue *cat, struct tep_handle *tep,
+		       const struct nrp_tracefile *file, const struct nrp_event_format *format,
+		       struct nrp_error *err)
 {
-	for (size_t i = 0; i < nrp_tracefile_nr_formats(file); i++) {
-		const struct nrp_event_format *format = nrp_tracefile_format(file, i);
-		enum nrp_event event = find_event(format->system, format->name);
-		const char *what = "the ID of another event";
-		int r = -EBADMSG;
+	enum nrp_event event = find_event(format->system, format->name);
+	const char *what = "the ID of another event";
+	int r = -EBADMSG;
 
-		if (event == NRP_EV_OTHER)
-			continue;
-		if (format->id >= 0 && format->id < NRP_MAX_EVENT_IDS &&
-		    (!cat->by_id[format->id] || cat->by_id[format->id] == &cat->desc[event]))
-			r = add_format(cat, tep, format, event, &what);
-		if (r == -ENOMEM)
-			return nrp_fail_nomem(err);
-		if (r < 0)
-			return nrp_fail(err, NRP_INPUT, r, nrp_tracefile_path(file), -1,
-					"the file's headers are damaged; copy or record it again",
-					"event format %s:%s has %s", format->system, format->name,
-					what);
-	}
+	if (event == NRP_EV_OTHER)
+		return 0;
+	if (format->id >= 0 && format->id < NRP_MAX_EVENT_IDS &&
+	    (!cat->by_id[format->id] || cat->by_id[format->id] == &cat->desc[event]))
+		r = add_format(cat, tep, format, event, &what);
+	if (r == -ENOMEM)
+		return nrp_fail_nomem(err);
+	if (r < 0)
+		return nrp_fail(err, NRP_INPUT, r, nrp_tracefile_path(file), -1,
+				"the file's headers are damaged; copy or record it again",
+				"event format %s:%s has %s", format->system, format->name, what);
 	return 0;
 }
 
-int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *file,
-		      struct nrp_error *err)
+int nrp_catalogue_new(struct nrp_catalogue **ret, struct nrp_tracefile *file, struct nrp_error *err)
 {
 	struct nrp_catalogue *cat = calloc(1, sizeof(*cat));
 	struct tep_handle *tep = tep_alloc();
@@ -221,7 +218,12 @@ int nrp_catalogue_new(struct nrp_catalogue **ret, const struct nrp_tracefile *fi
 					    : TEP_LITTLE_ENDIAN);
 	tep_set_long_size(tep, nrp_tracefile_long_size(file));
 	cat->swap = nrp_tracefile_swapped(file);
-	r = add_formats(cat, tep, file, err);
+	for (size_t i = 0; r == 0 && i < nrp_tracefile_nr_formats(file); i++) {
+		struct nrp_error damage = NRP_ERROR_INIT;
+
+		r = take_format(cat, tep, file, nrp_tracefile_format(file, i), &damage);
+		r = nrp_tracefile_lose_format(file, r, &damage, err);
+	}
 out:
 	tep_free(tep);
 	if (r < 0) {

@@ -19,6 +19,7 @@ struct import {
 	struct nrp_catalogue *cat;
 	struct nrp_capture *cap;
 	char *facts_path; /* NULL: none */
+	struct nrp_import_damage *damage; /* NULL: strict */
 	struct nrp_error *err;
 };
 
@@ -185,17 +186,37 @@ static void derive_huge_pages(struct nrp_host_facts *facts)
 		facts->huge_pages = facts->page_size / 8;
 }
 
+/*
+ * The next event: 1, 0 at the end, < 0. If the file is salvaged, damage is counted by the reader,
+ * and after it *@ret_broken is set: events of some CPU are missing from here on.
+ */
+static int next_event(struct import *im, struct nrp_raw_event *raw, bool *ret_broken)
+{
+	int r;
+
+	if (!im->damage)
+		return nrp_tracefile_next(im->file, raw, im->err);
+	/* of many errors in one object the first stays */
+	while ((r = nrp_tracefile_next(im->file, raw, &im->damage->first)) < 0) {
+		if (r == -ENOMEM)
+			return nrp_fail_nomem(im->err);
+		*ret_broken = true;
+	}
+	return r;
+}
+
 static int calibrate(struct import *im)
 {
 	struct nrp_calibration *cal;
 	struct nrp_raw_event raw;
+	bool broken = false;
 	int r = nrp_calibration_new(&cal, im->cat, im->cap->facts.nr_nodes == 0, im->err);
 
 	if (r < 0)
 		return r;
 	nrp_tracefile_rewind(im->file);
 	while (r == 0 && !nrp_calibration_settled(cal)) {
-		r = nrp_tracefile_next(im->file, &raw, im->err);
+		r = next_event(im, &raw, &broken);
 		if (r <= 0)
 			break;
 		r = nrp_calibration_event(cal, &raw);
@@ -256,14 +277,96 @@ static int read_events(struct import *im, struct nrp_joiner *joiner)
 
 	nrp_tracefile_rewind(im->file);
 	while (r == 0) {
-		r = nrp_tracefile_next(im->file, &raw, im->err);
-		if (r <= 0)
+		bool broken = false;
+
+		int next = next_event(im, &raw, &broken);
+
+		if (next < 0)
+			return next;
+		if (broken)
+			r = nrp_joiner_break(joiner, im->err);
+		if (r < 0 || !next)
 			return r;
 		r = nrp_joiner_event(joiner, &raw, im->err);
 		if (++n % PROGRESS_EVENTS == 0 && im->opt->progress)
 			im->opt->progress(im->opt->context, n);
 	}
 	return r;
+}
+
+/* Events missing behind the last one of a CPU. */
+static int loss_at_end(struct import *im, struct nrp_joiner *joiner,
+		       const struct nrp_cpu_reading *cpu)
+{
+	struct nrp_loss l;
+
+	if (!cpu->lost_at_end)
+		return 0;
+	NRP_ROW_INIT(&l);
+	NRP_SET(&l, loss, time, cpu->last_time);
+	NRP_SET(&l, loss, cpu, cpu->cpu);
+	NRP_SET(&l, loss, cause, cpu->end_cause);
+	NRP_SET(&l, loss, read_before, cpu->events);
+	if (cpu->end_lost >= 0)
+		NRP_SET(&l, loss, count, (uint64_t)cpu->end_lost);
+	if (cpu->end_cause != NRP_LOSS_OVERRUN)
+		NRP_SET(&l, loss, offset, cpu->end_offset);
+	return nrp_joiner_loss(joiner, &l, im->err);
+}
+
+/* Events of every kind may be missing on a CPU, all the time: their formats are damaged. */
+static int loss_of_formats(struct import *im, struct nrp_joiner *joiner, uint32_t cpu)
+{
+	uint64_t offset;
+	struct nrp_loss l;
+
+	if (!nrp_tracefile_lost_formats(im->file, &offset))
+		return 0;
+	NRP_ROW_INIT(&l);
+	NRP_SET(&l, loss, time, 0);
+	NRP_SET(&l, loss, cpu, cpu);
+	NRP_SET(&l, loss, cause, NRP_LOSS_DAMAGED);
+	NRP_SET(&l, loss, offset, offset);
+	NRP_SET(&l, loss, read_before, 0);
+	return nrp_joiner_loss(joiner, &l, im->err);
+}
+
+static int losses_behind_events(struct import *im, struct nrp_joiner *joiner)
+{
+	const struct nrp_cpu_reading *cpu;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (cpu = nrp_tracefile_reading(im->file, i)); i++) {
+		r = loss_at_end(im, joiner, cpu);
+		if (r == 0)
+			r = loss_of_formats(im, joiner, cpu->cpu);
+	}
+	return r;
+}
+
+/* Sums up what the reader met. */
+static int sum_damage(struct import *im)
+{
+	struct nrp_import_damage *d = im->damage;
+	struct nrp_error header;
+	size_t n = 0;
+
+	if (!d)
+		return 0;
+	d->places = nrp_tracefile_damage(im->file, &header);
+	if (d->places)
+		d->first = header;
+	for (; nrp_tracefile_reading(im->file, n); n++)
+		d->places += nrp_tracefile_reading(im->file, n)->damages;
+	if (!d->places)
+		return 0;
+	d->cpu = calloc(n ? n : 1, sizeof(*d->cpu));
+	if (!d->cpu)
+		return nrp_fail_nomem(im->err);
+	for (size_t i = 0; i < n; i++)
+		d->cpu[i] = *nrp_tracefile_reading(im->file, i);
+	d->nr_cpus = n;
+	return 0;
 }
 
 static int join(struct import *im, struct nrp_join_stats *ret_stats)
@@ -279,7 +382,11 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 	if (r == 0)
 		r = read_events(im, joiner);
 	if (r == 0)
+		r = losses_behind_events(im, joiner);
+	if (r == 0)
 		r = nrp_joiner_finish(joiner, im->err);
+	if (r == 0)
+		r = sum_damage(im);
 	if (r == 0) {
 		stats = *nrp_joiner_stats(joiner);
 		r = stats_losses(im, writer, &stats);
@@ -303,15 +410,20 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
 		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,
-		     struct nrp_samples_stats *ret_samples, struct nrp_error *err)
+		     struct nrp_samples_stats *ret_samples, struct nrp_import_damage *ret_damage,
+		     struct nrp_error *err)
 {
+	struct nrp_import_damage damage = { .first = NRP_ERROR_INIT };
 	struct import im = { .opt = options, .store = store, .cap = ret, .err = err };
 	int r;
 
+	if (ret_damage && !options->strict)
+		im.damage = &damage;
 	memset(ret, 0, sizeof(*ret));
 	nrp_host_facts_init(&ret->facts);
 	ret->probe_misses = -1; /* trace-cmd files do not carry kprobe_profile */
-	r = nrp_tracefile_open(&im.file, options->path, err);
+	r = im.damage ? nrp_tracefile_salvage(&im.file, options->path, err)
+		      : nrp_tracefile_open(&im.file, options->path, err);
 	if (r == 0)
 		r = nrp_catalogue_new(&im.cat, im.file, err);
 	if (r == 0)
@@ -341,7 +453,18 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	free(im.facts_path);
 	free(im.cat);
 	nrp_tracefile_close(im.file);
-	if (r < 0)
+	if (r < 0) {
+		nrp_import_damage_clear(&damage);
 		nrp_capture_clear(ret);
-	return r;
+		return r;
+	}
+	if (ret_damage)
+		*ret_damage = damage;
+	return 0;
+}
+
+void nrp_import_damage_clear(struct nrp_import_damage *damage)
+{
+	free(damage->cpu);
+	memset(damage, 0, sizeof(*damage));
 }

@@ -86,8 +86,7 @@ bool nrp_step_string(const struct nrp_step *step, unsigned int index, char *buf,
 	return true;
 }
 
-/* Writes everything that is open, of every thread. */
-static int close_all(struct nrp_joiner *j, struct nrp_error *err)
+int nrp_joiner_break(struct nrp_joiner *j, struct nrp_error *err)
 {
 	struct nrp_thread *t;
 	int r = 0;
@@ -103,25 +102,36 @@ static int close_all(struct nrp_joiner *j, struct nrp_error *err)
 	return r;
 }
 
-static int write_loss(struct nrp_joiner *j, const struct nrp_raw_event *raw, struct nrp_error *err)
+int nrp_joiner_loss(struct nrp_joiner *j, const struct nrp_loss *loss, struct nrp_error *err)
 {
-	struct nrp_loss l;
 	int r;
 
-	NRP_ROW_INIT(&l);
-	NRP_SET(&l, loss, time, raw->lost_since);
-	NRP_SET(&l, loss, end_time, raw->time);
-	NRP_SET(&l, loss, cpu, raw->cpu);
-	NRP_SET(&l, loss, cause, NRP_LOSS_OVERRUN);
-	if (raw->lost >= 0) {
-		NRP_SET(&l, loss, count, (uint64_t)raw->lost);
-		j->stats.lost_events += (uint64_t)raw->lost;
-	} else {
+	if (NRP_NULL(loss, loss, count))
 		j->stats.loss_gaps++;
-	}
+	else
+		j->stats.lost_events += loss->count;
 	/* An end after the gap must not be joined to a begin before it, on whichever CPU. */
-	r = close_all(j, err);
-	return r < 0 ? r : nrp_writer_append(j->writer, NRP_LOSS, &l, err);
+	r = nrp_joiner_break(j, err);
+	return r < 0 ? r : nrp_writer_append(j->writer, NRP_LOSS, loss, err);
+}
+
+/* The gap in front of an event. Where time went backwards, it spans the times that come twice. */
+static int gap_before(struct nrp_joiner *j, const struct nrp_raw_event *raw, struct nrp_error *err)
+{
+	bool back = raw->time < raw->lost_since;
+	struct nrp_loss l;
+
+	NRP_ROW_INIT(&l);
+	NRP_SET(&l, loss, time, back ? raw->time : raw->lost_since);
+	NRP_SET(&l, loss, end_time, back ? raw->lost_since : raw->time);
+	NRP_SET(&l, loss, cpu, raw->cpu);
+	NRP_SET(&l, loss, cause, raw->lost_cause);
+	NRP_SET(&l, loss, read_before, raw->read_before);
+	if (raw->lost >= 0)
+		NRP_SET(&l, loss, count, (uint64_t)raw->lost);
+	if (raw->lost_cause != NRP_LOSS_OVERRUN)
+		NRP_SET(&l, loss, offset, raw->lost_offset);
+	return nrp_joiner_loss(j, &l, err);
 }
 
 static int dispatch(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
@@ -156,13 +166,13 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 {
 	struct nrp_step step = { .raw = raw, .swap = j->cat->swap };
 
-	if (!j->stats.events)
+	if (!j->stats.events || raw->time < j->stats.first_time)
 		j->stats.first_time = raw->time;
 	j->stats.events++;
 	if (raw->time > j->stats.last_time)
 		j->stats.last_time = raw->time;
 	if (raw->lost_before) {
-		int r = write_loss(j, raw, err);
+		int r = gap_before(j, raw, err);
 
 		if (r < 0)
 			return r;
@@ -183,5 +193,5 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 
 int nrp_joiner_finish(struct nrp_joiner *j, struct nrp_error *err)
 {
-	return close_all(j, err);
+	return nrp_joiner_break(j, err);
 }

@@ -37,6 +37,10 @@ int nrp_joiner_new(struct nrp_joiner **ret, const struct nrp_catalogue *catalogu
 		   struct nrp_writer *writer, int64_t capture_id, struct nrp_error *err);
 int nrp_joiner_event(struct nrp_joiner *joiner, const struct nrp_raw_event *raw,
 		     struct nrp_error *err);
+/* Writes everything that is open, marked as such: events of some CPU are missing from here on. */
+int nrp_joiner_break(struct nrp_joiner *joiner, struct nrp_error *err);
+/* Counts and writes a gap that no event follows. */
+int nrp_joiner_loss(struct nrp_joiner *joiner, const struct nrp_loss *loss, struct nrp_error *err);
 /* Writes what is still open, marked as such. */
 int nrp_joiner_finish(struct nrp_joiner *joiner, struct nrp_error *err);
 const struct nrp_join_stats *nrp_joiner_stats(const struct nrp_joiner *joiner);

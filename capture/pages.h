@@ -29,22 +29,30 @@ struct nrp_stream {
 	bool compressed;
 	uint64_t start, end; /* the data in the file; end without the chunk count's 4 bytes */
 	uint64_t limit;      /* nothing lies behind this file offset */
+	uint64_t want_end;   /* what the header says; > end: the rest is not in the file */
+	bool cut;            /* data are missing behind the end */
 
 	uint64_t pos;      /* next byte in the file */
 	uint64_t released; /* the mapping was given back up to here */
 	uint64_t logical;  /* bytes of uncompressed data consumed */
 	uint32_t chunks_left;
-	uint8_t *chunk; /* the decompressed chunk */
+	bool count_unknown; /* of chunks: they are read while there are any */
+	uint8_t *chunk;     /* the decompressed chunk */
 	uint32_t chunk_room, chunk_size, chunk_pos;
 	uint64_t chunk_offset; /* of the chunk's header in the file */
 
 	uint8_t *page;        /* the current page, padded */
-	uint64_t page_offset; /* in the file, or of the first chunk it lies in */
+	uint64_t page_offset; /* in the file, or of the first chunk it lies in; place of damage */
 	uint32_t next, stop;  /* offsets in page of the next event header and of the end */
+	bool partial;         /* the file ends in the page */
 	uint64_t time;        /* of the last event header */
 	bool lost_pending;    /* events are missing before the next one */
+	uint8_t lost_cause;   /* NRP_LOSS_.. */
 	int64_t lost;         /* their number, -1: unknown */
+	uint64_t lost_offset; /* of the damage in the file */
 	uint64_t last_time;   /* of the last event handed out, 0: none */
+	bool cut_told;        /* the missing end was reported */
+	struct nrp_cpu_reading sum;
 
 	struct nrp_raw_event event; /* the current event */
 };
@@ -61,5 +69,24 @@ void nrp_stream_rewind(struct nrp_stream *stream);
  */
 int nrp_stream_next(struct nrp_tracefile *file, struct nrp_stream *stream, struct nrp_error *err);
 void nrp_stream_done(struct nrp_stream *stream);
+const struct nrp_cpu_reading *nrp_stream_reading(struct nrp_stream *stream);
+
+/* chunks.c: the bytes that the pages are made of. */
+
+/*
+ * Copies up to @n bytes of uncompressed data to @to (NULL: skips them); *@ret is their number, less
+ * than @n at the end of the data. < 0 on damage; the call after it goes on behind the bad chunk.
+ */
+int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *stream, uint8_t *to, uint32_t n,
+		    uint32_t *ret, struct nrp_error *err);
+/* The number that comes next, if that can be seen without decompressing more. */
+bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *stream,
+		       uint64_t *ret);
+/* Replaces *@ret of @old bytes by @size zeros; what all CPUs together may use is limited. */
+int nrp_stream_allocate(struct nrp_tracefile *file, uint8_t **ret, uint64_t old, uint64_t size,
+			uint64_t at, struct nrp_error *err);
+/* Is there the header of a chunk at @at, and the whole of a zstd frame before @end? */
+bool nrp_is_chunk(const struct nrp_tracefile *file, uint64_t at, uint64_t end, uint32_t *ret_packed,
+		  uint32_t *ret_size);
 
 #endif

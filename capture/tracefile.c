@@ -124,6 +124,11 @@ static int read_headers(struct nrp_tracefile *file, struct nrp_error *err)
 				: nrp_tracefile_read_v7(file, &c, err);
 	if (rc)
 		return rc;
+	if (file->damages && (!file->nr_streams || !file->nr_formats)) {
+		if (err)
+			*err = file->damage;
+		return file->damage.code;
+	}
 	if (!file->nr_streams && file->has_text_buffer)
 		return nrp_fail(err, NRP_INPUT, -ENOTSUP, file->path, -1,
 				"record events with trace-cmd record",
@@ -133,13 +138,15 @@ static int read_headers(struct nrp_tracefile *file, struct nrp_error *err)
 	return 0;
 }
 
-int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_error *err)
+static int open_file(struct nrp_tracefile **ret, const char *path, bool salvage,
+		     struct nrp_error *err)
 {
 	struct nrp_tracefile *file = calloc(1, sizeof(*file));
 	int rc;
 
 	if (!file)
 		return nrp_fail_nomem(err);
+	file->salvage = salvage;
 	file->path = strdup(path);
 	rc = file->path ? open_and_map(file, err) : nrp_fail_nomem(err);
 	if (!rc)
@@ -160,6 +167,16 @@ int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_
 	return 0;
 }
 
+int nrp_tracefile_open(struct nrp_tracefile **ret, const char *path, struct nrp_error *err)
+{
+	return open_file(ret, path, false, err);
+}
+
+int nrp_tracefile_salvage(struct nrp_tracefile **ret, const char *path, struct nrp_error *err)
+{
+	return open_file(ret, path, true, err);
+}
+
 struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file)
 {
 	size_t i;
@@ -176,6 +193,7 @@ struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file)
 	free(file->streams);
 	free(file->formats);
 	free(file->stats);
+	free(file->sections);
 	free(file->heap);
 	free(file->uname);
 	free(file->path);
@@ -207,9 +225,75 @@ static int reserve_stream(struct nrp_tracefile *file, uint64_t at, struct nrp_er
 	return 0;
 }
 
+static int add_stream(struct nrp_tracefile *file, const struct nrp_stream *stream, uint64_t at,
+		      struct nrp_error *err)
+{
+	int rc = reserve_stream(file, at, err);
+
+	if (rc)
+		return rc;
+	file->stream_bytes += stream->end - stream->start;
+	if (stream->cpu >= file->cpus)
+		file->cpus = stream->cpu + 1;
+	file->streams[file->nr_streams++] = *stream;
+	return 0;
+}
+
+/* Can @data be where their description says? */
+static int check_place(struct nrp_tracefile *file, const struct nrp_cpu_data *data, uint64_t at,
+		       struct nrp_error *err)
+{
+	if (data->offset > data->limit || data->size > data->limit - data->offset)
+		return nrp_damaged(file, err, at, "data of CPU %u outside its section", data->cpu);
+	if (data->size > file->size - file->stream_bytes)
+		return nrp_damaged(file, err, at, "data of CPU %u overlaps that of others",
+				   data->cpu);
+	return 0;
+}
+
+static struct nrp_stream stream_of(const struct nrp_tracefile *file,
+				   const struct nrp_cpu_data *data)
+{
+	return (struct nrp_stream){
+		.cpu = data->cpu,
+		.page_size = data->page_size,
+		.rank = data->rank,
+		.compressed = data->compressed,
+		.start = data->offset,
+		.end = data->offset + data->size,
+		.limit = data->limit < file->size ? data->limit : file->size,
+		.want_end = data->want_end,
+		.cut = data->want_end > data->offset + data->size,
+	};
+}
+
+/* What the file has of data that reach beyond its end. */
+static int add_cut_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data *data, uint64_t at,
+		       struct nrp_error *err)
+{
+	struct nrp_cpu_data rest = *data;
+	struct nrp_stream stream;
+
+	rest.want_end =
+		data->size > UINT64_MAX - data->offset ? UINT64_MAX : data->offset + data->size;
+	if (!file->salvage)
+		return nrp_cut_short(file, at, "data of a CPU", rest.want_end, err);
+	if (data->offset < file->size) {
+		rest.size = file->size - data->offset;
+		return nrp_tracefile_add_cpu(file, &rest, at, err);
+	}
+	rest.offset = file->size;
+	rest.size = 0;
+	rest.compressed = false; /* nothing there, not even the number of chunks */
+	stream = stream_of(file, &rest);
+	return add_stream(file, &stream, at, err);
+}
+
 int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data *data, uint64_t at,
 			  struct nrp_error *err)
 {
+	struct nrp_error damage = NRP_ERROR_INIT;
+	struct nrp_stream stream;
 	int rc;
 
 	if (data->cpu >= NRP_MAX_CPUS)
@@ -218,32 +302,76 @@ int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data 
 	if (!data->size)
 		return 0;
 	if (data->offset > file->size || data->size > file->size - data->offset)
-		return nrp_cut_short(file, at, "data of a CPU",
-				     data->size > UINT64_MAX - data->offset
-					     ? UINT64_MAX
-					     : data->offset + data->size,
-				     err);
-	if (data->offset > data->limit || data->size > data->limit - data->offset)
-		return nrp_damaged(file, err, at, "data of CPU %u outside its section", data->cpu);
-	if (data->size > file->size - file->stream_bytes)
-		return nrp_damaged(file, err, at, "data of CPU %u overlaps that of others",
-				   data->cpu);
-	rc = reserve_stream(file, at, err);
-	if (rc)
-		return rc;
-	file->stream_bytes += data->size;
-	if (data->cpu >= file->cpus)
-		file->cpus = data->cpu + 1;
-	file->streams[file->nr_streams++] = (struct nrp_stream){
-		.cpu = data->cpu,
-		.page_size = data->page_size,
-		.rank = data->rank,
-		.compressed = data->compressed,
-		.start = data->offset,
-		.end = data->offset + data->size,
-		.limit = data->limit,
-	};
-	return 0;
+		return add_cut_cpu(file, data, at, err);
+	rc = check_place(file, data, at, &damage);
+	if (rc) {
+		rc = nrp_tracefile_tolerate(file, rc, &damage, err);
+		return rc ? rc : nrp_tracefile_lose_cpu(file, data->cpu, data->rank, at, err);
+	}
+	stream = stream_of(file, data);
+	return add_stream(file, &stream, at, err);
+}
+
+int nrp_tracefile_lose_cpu(struct nrp_tracefile *file, uint32_t cpu, uint32_t rank, uint64_t at,
+			   struct nrp_error *err)
+{
+	return add_stream(file,
+			  &(struct nrp_stream){
+				  .cpu = cpu,
+				  .page_size = file->page_size,
+				  .rank = rank,
+				  .start = at,
+				  .end = at,
+				  .limit = at,
+				  .cut = true,
+			  },
+			  at, err);
+}
+
+int nrp_tracefile_lose_instance(struct nrp_tracefile *file, uint32_t rank, uint64_t at,
+				struct nrp_error *err)
+{
+	uint32_t cpu = 0;
+	int rc;
+
+	do
+		rc = nrp_tracefile_lose_cpu(file, cpu, rank, at, err);
+	while (!rc && ++cpu < file->cpu_count);
+	return rc;
+}
+
+int nrp_tracefile_tolerate(struct nrp_tracefile *file, int rc, const struct nrp_error *damage,
+			   struct nrp_error *err)
+{
+	if (!rc)
+		return 0;
+	if (file->salvage && damage->status == NRP_INPUT && rc != -ENOTSUP) {
+		if (!file->damages++)
+			file->damage = *damage;
+		return 0;
+	}
+	if (err && err->status == NRP_DONE)
+		*err = *damage;
+	return rc;
+}
+
+uint64_t nrp_tracefile_damage(const struct nrp_tracefile *file, struct nrp_error *ret)
+{
+	if (file->damages)
+		*ret = file->damage;
+	return file->damages;
+}
+
+bool nrp_tracefile_lost_formats(const struct nrp_tracefile *file, uint64_t *ret_offset)
+{
+	if (file->lost_formats)
+		*ret_offset = file->lost_formats_offset;
+	return file->lost_formats;
+}
+
+const struct nrp_cpu_reading *nrp_tracefile_reading(struct nrp_tracefile *file, size_t i)
+{
+	return i < file->nr_streams ? nrp_stream_reading(&file->streams[i]) : NULL;
 }
 
 int nrp_tracefile_data_clock(struct nrp_tracefile *file, const char *clock, uint64_t at,

@@ -2,7 +2,8 @@
 /*
  * What the parts of the trace-file reader share: tracefile.c opens and closes, tracefile_v6.c
  * and tracefile_v7.c find the parts of a file, tracefile_meta.c understands them (header,
- * formats, options), pages.c walks the ring-buffer pages of one CPU, merge.c merges the CPUs.
+ * formats, options), tracefile_salvage.c finds CPU data whose table is missing, chunks.c gives
+ * the bytes of one CPU's ring-buffer pages, pages.c walks them, merge.c merges the CPUs.
  */
 #ifndef NRP_TRACEFILE_INTERNAL_H
 #define NRP_TRACEFILE_INTERNAL_H
@@ -47,6 +48,17 @@ enum nrp_option {
 	NRP_OPTION_BUFFER_TEXT = 22,
 };
 
+/* A section of a v7 file. */
+struct nrp_section {
+	uint16_t id, flags;
+	uint32_t string;     /* offset of the name in the strings sections */
+	uint64_t at;         /* of the header in the file */
+	uint64_t start, end; /* of the data in the file */
+	uint64_t want_end;   /* > end: the file ends in it (sections of CPU data, salvage only) */
+	bool has_table;      /* a table says where in it the CPUs' data are */
+};
+#define NRP_SECTION_COMPRESSED 1 /* flag */
+
 struct nrp_merge_entry {
 	uint64_t time;
 	struct nrp_stream *stream;
@@ -68,10 +80,20 @@ struct nrp_tracefile {
 	bool has_clock_option; /* v6: a clock text follows every table of CPU data */
 	bool has_header_info, has_text_buffer;
 
+	/* Damage in the headers; with salvage it is noted, otherwise opening fails. */
+	bool salvage;
+	uint64_t damages;
+	struct nrp_error damage; /* the first */
+	bool lost_formats;
+	uint64_t lost_formats_offset;
+
 	struct nrp_event_format *formats; /* system, name and text are one allocation each */
 	size_t nr_formats;
 	struct nrp_cpu_stat *stats;
 	size_t nr_stats;
+	uint32_t stat_group;          /* instance of the statistics read last */
+	struct nrp_section *sections; /* v7, salvage: sections of CPU data in the file's order */
+	uint32_t nr_sections;
 
 	/* Every CPU with data of every instance. */
 	struct nrp_stream *streams;
@@ -105,11 +127,20 @@ int nrp_cursor_check(const struct nrp_tracefile *file, const struct nrp_cursor *
 int nrp_tracefile_read_v6(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
 int nrp_tracefile_read_v7(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
 
+/*
+ * tracefile_salvage.c: the data of an instance whose table is missing. @rank: its order in the
+ * file. Which CPUs have data is known from their statistics.
+ */
+int nrp_salvage_buffer(struct nrp_tracefile *file, const struct nrp_section *section, uint32_t rank,
+		       struct nrp_error *err);
+
 /* tracefile_meta.c: the parts that both versions have. */
 int nrp_meta_header_info(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
 int nrp_meta_ftrace_formats(struct nrp_tracefile *file, struct nrp_cursor *c,
 			    struct nrp_error *err);
 int nrp_meta_event_formats(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err);
+/* Formats that begin at @at are damaged: events of unknown kinds are lost everywhere. */
+void nrp_meta_formats_lost(struct nrp_tracefile *file, uint64_t at);
 /* An option other than DONE, BUFFER and the references to sections; unknown ones are skipped. */
 int nrp_meta_option(struct nrp_tracefile *file, uint16_t id, struct nrp_cursor *c,
 		    struct nrp_error *err);
@@ -124,6 +155,7 @@ struct nrp_cpu_data {
 	uint64_t offset;    /* in the file */
 	uint64_t size;      /* bytes in the file, without the chunk count; 0: no data */
 	uint64_t limit;     /* the data ends before this file offset */
+	uint64_t want_end;  /* end of the data if the file is cut there; 0: not known to be */
 	bool compressed;
 };
 /* Checks and adds a stream, if the CPU has data. @at: file offset of the description. */
@@ -132,6 +164,16 @@ int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data 
 /* An instance with data has this clock ("": not known); all must have the same. */
 int nrp_tracefile_data_clock(struct nrp_tracefile *file, const char *clock, uint64_t at,
 			     struct nrp_error *err);
+/* In a file that is salvaged, notes the damage @rc, @damage and returns 0; else @rc, @err filled.
+ */
+int nrp_tracefile_tolerate(struct nrp_tracefile *file, int rc, const struct nrp_error *damage,
+			   struct nrp_error *err);
+/* A CPU whose data should be there, but cannot be found: a stream that is cut off at its start. */
+int nrp_tracefile_lose_cpu(struct nrp_tracefile *file, uint32_t cpu, uint32_t rank, uint64_t at,
+			   struct nrp_error *err);
+/* The same for each CPU of an instance as far as they are known. */
+int nrp_tracefile_lose_instance(struct nrp_tracefile *file, uint32_t rank, uint64_t at,
+				struct nrp_error *err);
 int nrp_tracefile_check_page_size(const struct nrp_tracefile *file, uint32_t page_size, uint64_t at,
 				  struct nrp_error *err);
 

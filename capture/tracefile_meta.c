@@ -114,10 +114,12 @@ static const uint8_t *header_text(struct nrp_cursor *c, const char *name, uint64
 
 int nrp_meta_header_info(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err)
 {
+	struct nrp_error damage = NRP_ERROR_INIT;
 	uint64_t at = nrp_cursor_offset(c);
 	bool bad = false;
 	uint64_t page_size, event_size;
 	const uint8_t *page = header_text(c, "header_page", &page_size, &bad);
+	int rc;
 
 	if (!bad)
 		header_text(c, "header_event", &event_size, &bad);
@@ -126,7 +128,8 @@ int nrp_meta_header_info(struct nrp_tracefile *file, struct nrp_cursor *c, struc
 	if (c->state != NRP_CURSOR_OK)
 		return nrp_cursor_check(file, c, "page header description", err);
 	file->has_header_info = true;
-	return read_long_size(file, (const char *)page, page_size, at, err);
+	rc = read_long_size(file, (const char *)page, page_size, at, &damage);
+	return nrp_tracefile_tolerate(file, rc, &damage, err);
 }
 
 /* Adds a format whose name and id were found. */
@@ -172,23 +175,25 @@ static int reserve_format(struct nrp_tracefile *file, uint64_t at, struct nrp_er
 	return 0;
 }
 
-static int read_format(struct nrp_tracefile *file, struct nrp_cursor *c, const char *system,
-		       struct nrp_error *err)
+int nrp_tracefile_lose_format(struct nrp_tracefile *file, int rc, const struct nrp_error *damage,
+			      struct nrp_error *err)
 {
-	uint64_t at = nrp_cursor_offset(c);
-	uint64_t size = nrp_cursor_u64(c);
-	const char *text, *name;
+	if (!rc)
+		return 0;
+	rc = nrp_tracefile_tolerate(file, rc, damage, err);
+	if (!rc)
+		nrp_meta_formats_lost(file, damage->offset < 0 ? 0 : (uint64_t)damage->offset);
+	return rc;
+}
+
+static int understand_format(struct nrp_tracefile *file, const char *system, const char *text,
+			     size_t size, uint64_t at, struct nrp_error *err)
+{
 	size_t name_size;
+	const char *name = line_after(text, size, "name:", &name_size);
 	int64_t id;
 	int rc;
 
-	if (size > NRP_MAX_FORMAT_TEXT)
-		return nrp_damaged(file, err, at, "event format of %llu bytes",
-				   (unsigned long long)size);
-	text = (const char *)nrp_cursor_take(c, size);
-	if (!text || !size) /* empty: trace-cmd could not read the format */
-		return nrp_cursor_check(file, c, "event format", err);
-	name = line_after(text, size, "name:", &name_size);
 	if (!name || !name_size || name_size > NRP_MAX_NAME || memchr(name, 0, name_size))
 		return nrp_damaged(file, err, at, "event format without a name");
 	if (!number_after(text, size, "\nID:", &id) || id > UINT16_MAX)
@@ -197,6 +202,25 @@ static int read_format(struct nrp_tracefile *file, struct nrp_cursor *c, const c
 		return nrp_damaged(file, err, at, "event format is not text");
 	rc = reserve_format(file, at, err);
 	return rc ? rc : add_format(file, system, name, name_size, text, size, (int)id, err);
+}
+
+static int read_format(struct nrp_tracefile *file, struct nrp_cursor *c, const char *system,
+		       struct nrp_error *err)
+{
+	struct nrp_error damage = NRP_ERROR_INIT;
+	uint64_t at = nrp_cursor_offset(c);
+	uint64_t size = nrp_cursor_u64(c);
+	const char *text;
+	int rc;
+
+	if (size > NRP_MAX_FORMAT_TEXT)
+		return nrp_damaged(file, err, at, "event format of %llu bytes",
+				   (unsigned long long)size);
+	text = (const char *)nrp_cursor_take(c, size);
+	if (!text || !size) /* empty: trace-cmd could not read the format */
+		return nrp_cursor_check(file, c, "event format", err);
+	rc = understand_format(file, system, text, size, at, &damage);
+	return nrp_tracefile_lose_format(file, rc, &damage, err);
 }
 
 static int read_formats(struct nrp_tracefile *file, struct nrp_cursor *c, const char *system,
@@ -237,21 +261,40 @@ int nrp_meta_event_formats(struct nrp_tracefile *file, struct nrp_cursor *c, str
 	return nrp_cursor_check(file, c, "event formats", err);
 }
 
+void nrp_meta_formats_lost(struct nrp_tracefile *file, uint64_t at)
+{
+	if (!file->lost_formats) {
+		file->lost_formats = true;
+		file->lost_formats_offset = at;
+	}
+}
+
 static int read_cpu_stat(struct nrp_tracefile *file, const char *text, size_t size, uint64_t at,
 			 struct nrp_error *err)
 {
-	struct nrp_cpu_stat stat = { .overrun = -1, .commit_overrun = -1, .dropped = -1 };
+	struct nrp_cpu_stat stat = {
+		.group = file->stat_group,
+		.overrun = -1,
+		.commit_overrun = -1,
+		.dropped = -1,
+		.entries = -1,
+		.read = -1,
+	};
 	struct nrp_cpu_stat *grown;
 	int64_t cpu;
 
-	if (!number_after(text, size, "CPU:", &cpu))
-		return 0; /* a heading: the name of an instance */
+	if (!number_after(text, size, "CPU:", &cpu)) {
+		file->stat_group++; /* a heading: the name of an instance */
+		return 0;
+	}
 	if (cpu >= NRP_MAX_CPUS)
 		return nrp_damaged(file, err, at, "statistics of CPU %lld", (long long)cpu);
 	stat.cpu = (uint32_t)cpu;
 	number_after(text, size, "\noverrun:", &stat.overrun);
 	number_after(text, size, "\ncommit overrun:", &stat.commit_overrun);
 	number_after(text, size, "\ndropped events:", &stat.dropped);
+	number_after(text, size, "\nentries:", &stat.entries);
+	number_after(text, size, "\nread events:", &stat.read);
 	grown = reallocarray(file->stats, file->nr_stats + 1, sizeof(*grown));
 	if (!grown)
 		return nrp_fail_nomem(err);

@@ -96,6 +96,31 @@ static int read_instance(struct nrp_tracefile *file, struct nrp_cursor *option, 
 	return read_table(file, &c, rank, err);
 }
 
+/* The same; in a file that is salvaged, damage means that the instance's events are lost. */
+static int take_instance(struct nrp_tracefile *file, struct nrp_cursor *option, uint32_t rank,
+			 struct nrp_error *err)
+{
+	struct nrp_error damage = NRP_ERROR_INIT;
+	size_t before = file->nr_streams;
+	int rc = read_instance(file, option, rank, &damage);
+
+	if (!rc)
+		return 0;
+	rc = nrp_tracefile_tolerate(file, rc, &damage, err);
+	if (!rc && file->nr_streams == before)
+		rc = nrp_tracefile_lose_instance(file, rank, nrp_cursor_offset(option), err);
+	return rc;
+}
+
+static int take_option(struct nrp_tracefile *file, uint16_t id, struct nrp_cursor *option,
+		       struct nrp_error *err)
+{
+	struct nrp_error damage = NRP_ERROR_INIT;
+	int rc = nrp_meta_option(file, id, option, &damage);
+
+	return nrp_tracefile_tolerate(file, rc, &damage, err);
+}
+
 /* Options up to the one with id 0; with @instances_only, only the tables they point at. */
 static int read_options(struct nrp_tracefile *file, struct nrp_cursor *c, bool instances_only,
 			struct nrp_error *err)
@@ -115,10 +140,12 @@ static int read_options(struct nrp_tracefile *file, struct nrp_cursor *c, bool i
 		option.data = nrp_cursor_take(c, option.size);
 		if (!option.data)
 			return nrp_cursor_check(file, c, "option", err);
-		if (id == NRP_OPTION_BUFFER)
-			rc = instances_only ? read_instance(file, &option, ++rank, err) : 0;
+		if ((id == NRP_OPTION_BUFFER) != instances_only)
+			continue;
+		if (instances_only)
+			rc = take_instance(file, &option, ++rank, err);
 		else
-			rc = instances_only ? 0 : nrp_meta_option(file, id, &option, err);
+			rc = take_option(file, id, &option, err);
 		if (rc)
 			return rc;
 	}

@@ -7,18 +7,11 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-#define SECTION_HEADER 16    /* bytes: u16 id, u16 flags, u32 string, u64 size */
-#define SECTION_COMPRESSED 1 /* flag */
+#define SECTION_HEADER 16 /* bytes: u16 id, u16 flags, u32 string, u64 size */
 
-struct section {
-	uint16_t id, flags;
-	uint32_t string;     /* offset of the name in the strings sections */
-	uint64_t at;         /* of the header in the file */
-	uint64_t start, end; /* of the data in the file */
-};
-
-/* The header of a section, whose data must lie in the file. */
-static int section_at(struct nrp_tracefile *file, uint64_t at, struct section *ret,
+/* The header of a section, whose data must lie in the file; those of CPUs may be cut if salvaged.
+ */
+static int section_at(struct nrp_tracefile *file, uint64_t at, struct nrp_section *ret,
 		      struct nrp_error *err)
 {
 	struct nrp_cursor c = {
@@ -32,27 +25,29 @@ static int section_at(struct nrp_tracefile *file, uint64_t at, struct section *r
 	if (at > file->size)
 		return nrp_cut_short(file, file->size, "section", at, err);
 	c.pos = at;
-	ret->at = at;
+	*ret = (struct nrp_section){ .at = at };
 	ret->id = nrp_cursor_u16(&c);
 	ret->flags = nrp_cursor_u16(&c);
 	ret->string = nrp_cursor_u32(&c);
 	size = nrp_cursor_u64(&c);
 	if (c.state != NRP_CURSOR_OK)
 		return nrp_cursor_check(file, &c, "section header", err);
-	if (size > file->size - c.pos)
-		return nrp_cut_short(file, at, "section",
-				     size > UINT64_MAX - c.pos ? UINT64_MAX : c.pos + size, err);
-	if ((ret->flags & SECTION_COMPRESSED) && !file->zstd)
-		return nrp_damaged(file, err, at, "compressed section in an uncompressed file");
 	ret->start = c.pos;
-	ret->end = c.pos + size;
+	ret->end = ret->want_end = size > UINT64_MAX - c.pos ? UINT64_MAX : c.pos + size;
+	if (size > file->size - c.pos) {
+		if (!file->salvage || ret->id != NRP_OPTION_BUFFER)
+			return nrp_cut_short(file, at, "section", ret->want_end, err);
+		ret->end = file->size;
+	}
+	if ((ret->flags & NRP_SECTION_COMPRESSED) && !file->zstd)
+		return nrp_damaged(file, err, at, "compressed section in an uncompressed file");
 	return 0;
 }
 
 /*
  * A cursor over a section's data; *@ret_owned is what the caller frees afterwards, or NULL.
  */
-static int section_data(struct nrp_tracefile *file, const struct section *section,
+static int section_data(struct nrp_tracefile *file, const struct nrp_section *section,
 			struct nrp_cursor *ret, uint8_t **ret_owned, struct nrp_error *err)
 {
 	struct nrp_cursor c = {
@@ -69,7 +64,7 @@ static int section_data(struct nrp_tracefile *file, const struct section *sectio
 
 	*ret_owned = NULL;
 	*ret = c;
-	if (!(section->flags & SECTION_COMPRESSED))
+	if (!(section->flags & NRP_SECTION_COMPRESSED))
 		return 0;
 	packed = nrp_cursor_u32(&c);
 	size = nrp_cursor_u32(&c);
@@ -104,7 +99,7 @@ static int read_section(struct nrp_tracefile *file, uint16_t id, struct nrp_curs
 {
 	uint64_t at = nrp_cursor_offset(option);
 	uint64_t offset = nrp_cursor_u64(option);
-	struct section section;
+	struct nrp_section section;
 	struct nrp_cursor c;
 	uint8_t *owned;
 	int rc;
@@ -128,13 +123,13 @@ static int read_section(struct nrp_tracefile *file, uint16_t id, struct nrp_curs
 
 /* The data of the CPUs that a BUFFER option lists behind its page size. */
 static int read_cpus(struct nrp_tracefile *file, struct nrp_cursor *c,
-		     const struct section *section, uint32_t rank, bool *ret_any,
+		     const struct nrp_section *section, uint32_t rank, bool *ret_any,
 		     struct nrp_error *err)
 {
 	struct nrp_cpu_data data = {
 		.rank = rank,
-		.limit = section->end,
-		.compressed = (section->flags & SECTION_COMPRESSED) != 0,
+		.limit = section->want_end,
+		.compressed = (section->flags & NRP_SECTION_COMPRESSED) != 0,
 	};
 	uint32_t count, i;
 	int rc;
@@ -153,12 +148,23 @@ static int read_cpus(struct nrp_tracefile *file, struct nrp_cursor *c,
 		if (c->state != NRP_CURSOR_OK)
 			break;
 		if (data.size && data.offset < section->start)
-			return nrp_damaged(file, err, at, "data of CPU %u outside its section",
-					   data.cpu);
+			data.limit = 0; /* outside */
 		rc = nrp_tracefile_add_cpu(file, &data, at, err);
+		data.limit = section->want_end;
 		*ret_any |= data.size != 0;
 	}
 	return rc;
+}
+
+/* The table of this section of CPU data was found. */
+static void note_buffer(struct nrp_tracefile *file, uint64_t at)
+{
+	size_t i;
+
+	for (i = 0; i < file->nr_sections; i++) {
+		if (file->sections[i].at == at)
+			file->sections[i].has_table = true;
+	}
 }
 
 static int read_buffer(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err)
@@ -167,7 +173,7 @@ static int read_buffer(struct nrp_tracefile *file, struct nrp_cursor *c, struct 
 	uint64_t offset = nrp_cursor_u64(c);
 	const char *name = nrp_cursor_text(c, NRP_MAX_NAME);
 	const char *clock = nrp_cursor_text(c, NRP_MAX_NAME);
-	struct section section;
+	struct nrp_section section;
 	bool any = false;
 	uint32_t rank;
 	int rc;
@@ -181,6 +187,7 @@ static int read_buffer(struct nrp_tracefile *file, struct nrp_cursor *c, struct 
 		return nrp_damaged(file, err, at, "instance points at a section of kind %u",
 				   section.id);
 	rank = name[0] ? ++file->nr_buffers : 0;
+	note_buffer(file, offset);
 	rc = read_cpus(file, c, &section, rank, &any, err);
 	if (!rc)
 		rc = nrp_cursor_check(file, c, "option of an instance", err);
@@ -213,6 +220,21 @@ static int read_option(struct nrp_tracefile *file, uint16_t id, struct nrp_curso
 	}
 }
 
+/* The same; in a file that is salvaged, damage costs what the option is about. */
+static int take_option(struct nrp_tracefile *file, uint16_t id, struct nrp_cursor *c,
+		       struct nrp_error *err)
+{
+	struct nrp_error damage = NRP_ERROR_INIT;
+	int rc = read_option(file, id, c, &damage);
+
+	if (!rc)
+		return 0;
+	rc = nrp_tracefile_tolerate(file, rc, &damage, err);
+	if (!rc && id == NRP_OPTION_EVENT_FORMATS)
+		nrp_meta_formats_lost(file, (uint64_t)damage.offset);
+	return rc;
+}
+
 /* The options of one section; *@ret_next is the offset of the next section, 0: none. */
 static int read_options(struct nrp_tracefile *file, struct nrp_cursor *c, uint32_t *budget,
 			uint64_t *ret_next, struct nrp_error *err)
@@ -235,11 +257,31 @@ static int read_options(struct nrp_tracefile *file, struct nrp_cursor *c, uint32
 			*ret_next = nrp_cursor_u64(&option);
 			return nrp_cursor_check(file, &option, "last option", err);
 		}
-		rc = read_option(file, id, &option, err);
+		rc = take_option(file, id, &option, err);
 		if (rc)
 			return rc;
 	}
 	return nrp_cursor_check(file, c, "options", err);
+}
+
+/* The options section at *@offset, which becomes that of the next one. */
+static int follow_options(struct nrp_tracefile *file, uint64_t *offset, uint32_t *budget,
+			  struct nrp_error *err)
+{
+	struct nrp_section section;
+	struct nrp_cursor c;
+	uint8_t *owned;
+	int rc = section_at(file, *offset, &section, err);
+
+	if (rc)
+		return rc;
+	if (section.id != NRP_OPTION_DONE)
+		return nrp_damaged(file, err, *offset, "no options section here");
+	rc = section_data(file, &section, &c, &owned, err);
+	if (!rc)
+		rc = read_options(file, &c, budget, offset, err);
+	free(owned);
+	return rc;
 }
 
 /* Follows the chain of options sections from @offset; @nr_sections is all the file has. */
@@ -247,26 +289,14 @@ static int read_all_options(struct nrp_tracefile *file, uint64_t offset, uint32_
 			    struct nrp_error *err)
 {
 	uint32_t budget = NRP_MAX_OPTIONS, visited = 0;
+	int rc;
 
 	if (!offset)
 		return nrp_damaged(file, err, 0, "no options");
 	while (offset) {
-		struct section section;
-		struct nrp_cursor c;
-		uint8_t *owned;
-		int rc;
-
 		if (visited++ == nr_sections)
 			return nrp_damaged(file, err, offset, "options sections form a loop");
-		rc = section_at(file, offset, &section, err);
-		if (rc)
-			return rc;
-		if (section.id != NRP_OPTION_DONE)
-			return nrp_damaged(file, err, offset, "no options section here");
-		rc = section_data(file, &section, &c, &owned, err);
-		if (!rc)
-			rc = read_options(file, &c, &budget, &offset, err);
-		free(owned);
+		rc = follow_options(file, &offset, &budget, err);
 		if (rc)
 			return rc;
 	}
@@ -274,8 +304,8 @@ static int read_all_options(struct nrp_tracefile *file, uint64_t offset, uint32_
 }
 
 /* Bytes of text that a strings section holds. */
-static int strings_size(struct nrp_tracefile *file, const struct section *section, uint64_t *ret,
-			struct nrp_error *err)
+static int strings_size(struct nrp_tracefile *file, const struct nrp_section *section,
+			uint64_t *ret, struct nrp_error *err)
 {
 	struct nrp_cursor c;
 	uint8_t *owned;
@@ -285,6 +315,20 @@ static int strings_size(struct nrp_tracefile *file, const struct section *sectio
 		*ret += c.size;
 	free(owned);
 	return rc;
+}
+
+/* For CPU data whose table turns out to be missing. */
+static int remember_buffer(struct nrp_tracefile *file, const struct nrp_section *section,
+			   struct nrp_error *err)
+{
+	struct nrp_section *grown =
+		reallocarray(file->sections, file->nr_sections + 1, sizeof(*grown));
+
+	if (!grown)
+		return nrp_fail_nomem(err);
+	file->sections = grown;
+	file->sections[file->nr_sections++] = *section;
+	return 0;
 }
 
 /*
@@ -299,8 +343,8 @@ static int check_chain(struct nrp_tracefile *file, uint64_t offset, uint32_t *re
 	uint32_t n;
 	int rc;
 
-	for (n = 0; offset < file->size; n++) {
-		struct section section;
+	for (n = 0; offset < file->size; *ret_sections = ++n) {
+		struct nrp_section section;
 
 		if (n == NRP_MAX_FILE_SECTIONS)
 			return nrp_damaged(file, err, offset, "more than %d sections",
@@ -308,6 +352,10 @@ static int check_chain(struct nrp_tracefile *file, uint64_t offset, uint32_t *re
 		rc = section_at(file, offset, &section, err);
 		if (!rc && section.id == NRP_OPTION_STRINGS)
 			rc = strings_size(file, &section, &strings, err);
+		if (!rc && section.id == NRP_OPTION_BUFFER && file->salvage)
+			rc = remember_buffer(file, &section, err);
+		if (!rc && section.end < section.want_end)
+			rc = nrp_cut_short(file, section.at, "section", section.want_end, err);
 		if (rc)
 			return rc;
 		if (section.string >= highest) {
@@ -325,7 +373,6 @@ static int check_chain(struct nrp_tracefile *file, uint64_t offset, uint32_t *re
 				"it needs %llu",
 				(unsigned long long)highest_at, (unsigned long long)strings,
 				(unsigned long long)highest);
-	*ret_sections = n;
 	return 0;
 }
 
@@ -351,9 +398,44 @@ static int read_compression(struct nrp_tracefile *file, struct nrp_cursor *c, st
 			"compressed with %s, which this build does not read", name);
 }
 
+/* Finds the CPU data that no table describes. */
+static int salvage_buffers(struct nrp_tracefile *file, struct nrp_error *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < file->nr_sections && !rc; i++) {
+		const struct nrp_section *section = &file->sections[i];
+
+		if (!section->has_table && section->want_end > section->start)
+			rc = nrp_salvage_buffer(file, section, i, err);
+	}
+	return rc;
+}
+
+/* Options and what they point at, whether or not the file is cut or damaged in them. */
+static int read_sections(struct nrp_tracefile *file, uint64_t first, uint64_t options,
+			 struct nrp_error *err)
+{
+	struct nrp_error damage = NRP_ERROR_INIT;
+	uint32_t nr_sections = 0;
+	int rc = check_chain(file, first, &nr_sections, &damage);
+
+	if (rc)
+		nr_sections = NRP_MAX_FILE_SECTIONS;
+	rc = nrp_tracefile_tolerate(file, rc, &damage, err);
+	if (rc)
+		return rc;
+	damage = (struct nrp_error)NRP_ERROR_INIT;
+	rc = read_all_options(file, options, nr_sections, &damage);
+	if (!rc && !file->has_header_info)
+		rc = nrp_damaged(file, &damage, options, "no page header description");
+	rc = nrp_tracefile_tolerate(file, rc, &damage, err);
+	return rc ? rc : salvage_buffers(file, err);
+}
+
 int nrp_tracefile_read_v7(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err)
 {
-	uint32_t nr_sections = 0;
 	uint64_t options;
 	int rc;
 
@@ -362,11 +444,5 @@ int nrp_tracefile_read_v7(struct nrp_tracefile *file, struct nrp_cursor *c, stru
 		return rc;
 	options = nrp_cursor_u64(c);
 	rc = nrp_cursor_check(file, c, "file header", err);
-	if (!rc)
-		rc = check_chain(file, c->pos, &nr_sections, err);
-	if (!rc)
-		rc = read_all_options(file, options, nr_sections, err);
-	if (!rc && !file->has_header_info)
-		rc = nrp_damaged(file, err, options, "no page header description");
-	return rc;
+	return rc ? rc : read_sections(file, c->pos, options, err);
 }

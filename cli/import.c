@@ -19,6 +19,8 @@ enum {
 	OPT_EVENT,
 	OPT_START,
 	OPT_FORCE,
+	OPT_STRICT,
+	OPT_ACCEPT,
 	OPT_JSON,
 	OPT_QUIET
 };
@@ -37,6 +39,8 @@ static const struct cli_option options[] = {
 	[OPT_START] = { "samples-start", 0, "SECONDS",
 			"start of perf stat on the capture's clock" },
 	[OPT_FORCE] = { "force", 0, NULL, "replace a capture that is in the database already" },
+	[OPT_STRICT] = { "strict", 0, NULL, "refuse damaged files instead of salvaging them" },
+	[OPT_ACCEPT] = { "accept-damage", 0, NULL, "exit with 0 though a file was damaged" },
 	[OPT_JSON] = { "json", 0, NULL, "print what was read as JSON" },
 	[OPT_QUIET] = { "quiet", 'q', NULL, "print nothing" },
 	{ NULL, 0, NULL, NULL },
@@ -60,14 +64,55 @@ static json_t *samples_json(const struct nrp_samples_stats *s)
 			 (json_int_t)s->not_understood);
 }
 
-static json_t *capture_json(const struct nrp_capture *c, const struct nrp_samples_stats *samples)
+/* null: the file was whole. */
+static json_t *damage_json(const struct nrp_import_damage *d)
 {
-	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "capture", c->name, "events",
+	json_t *cpus;
+
+	if (!d->places)
+		return json_null();
+	cpus = json_array();
+	for (size_t i = 0; i < d->nr_cpus; i++) {
+		const struct nrp_cpu_reading *c = &d->cpu[i];
+
+		json_array_append_new(
+			cpus,
+			json_pack("{s:I,s:I,s:I,s:I,s:I,s:o,s:b}", "cpu", (json_int_t)c->cpu,
+				  "events", (json_int_t)c->events, "lost", (json_int_t)c->lost,
+				  "gaps", (json_int_t)(c->gaps + c->lost_at_end), "damages",
+				  (json_int_t)c->damages, "offset",
+				  c->damages ? json_integer((json_int_t)c->offset) : json_null(),
+				  "lost_at_end", c->lost_at_end));
+	}
+	return json_pack("{s:I,s:I,s:s,s:o}", "places", (json_int_t)d->places, "offset",
+			 (json_int_t)d->first.offset, "what", d->first.what, "cpus", cpus);
+}
+
+static void print_damage(FILE *out, const struct nrp_import_damage *d)
+{
+	for (size_t i = 0; d->places && i < d->nr_cpus; i++) {
+		const struct nrp_cpu_reading *c = &d->cpu[i];
+
+		fprintf(out, "  CPU %u: %llu events salvaged", c->cpu,
+			(unsigned long long)c->events);
+		if (c->damages)
+			fprintf(out, ", %llu damaged places from offset %llu on",
+				(unsigned long long)c->damages, (unsigned long long)c->offset);
+		else
+			fprintf(out, ", undamaged");
+		fprintf(out, "%s\n", c->lost_at_end ? ", its end is missing" : "");
+	}
+}
+
+static json_t *capture_json(const struct nrp_capture *c, const struct nrp_samples_stats *samples,
+			    const struct nrp_import_damage *damage)
+{
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "capture", c->name, "events",
 			 (json_int_t)c->events, "other_events", (json_int_t)c->other_events,
 			 "unjoined_events", (json_int_t)c->unjoined_events, "lost_events",
 			 (json_int_t)c->lost_events, "loss_gaps", (json_int_t)c->loss_gaps,
 			 "duration_ns", (json_int_t)(c->last_time - c->first_time), "samples",
-			 samples_json(samples));
+			 samples_json(samples), "damage", damage_json(damage));
 }
 
 static void print_samples(FILE *out, const struct nrp_samples_stats *s)
@@ -157,7 +202,7 @@ static int samples_options(const struct cli_args *args, struct nrp_samples_optio
 }
 
 static int import_one(const struct cli_args *args, struct nrp_store *store, const char *path,
-		      json_t *list, FILE *out, struct nrp_error *err)
+		      json_t *list, FILE *out, struct nrp_error *ret_damage, struct nrp_error *err)
 {
 	bool show = isatty(STDERR_FILENO) && !cli_given(args, OPT_QUIET);
 	struct nrp_import_options o = {
@@ -165,12 +210,14 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 		.name = cli_value(args, OPT_NAME),
 		.facts = cli_value(args, OPT_FACTS),
 		.force = cli_given(args, OPT_FORCE),
+		.strict = cli_given(args, OPT_STRICT),
 		.progress = show ? progress : NULL,
 		.context = (void *)(uintptr_t)path,
 	};
 	struct nrp_capture capture;
 	struct nrp_join_stats stats;
 	struct nrp_samples_stats samples;
+	struct nrp_import_damage damage;
 	const char *events[CLI_MAX_VALUES + 1] = { NULL };
 	int r = samples_options(args, &o.samples, events, err);
 
@@ -180,19 +227,62 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 		o.vmstat[0] = args->option[OPT_VMSTAT].value[0];
 		o.vmstat[1] = args->option[OPT_VMSTAT].value[1];
 	}
-	r = nrp_import_trace(store, &o, &capture, &stats, &samples, err);
+	r = nrp_import_trace(store, &o, &capture, &stats, &samples, &damage, err);
 	if (show)
 		fprintf(stderr, "\r\033[K");
 	if (r < 0)
 		return r;
 	if (list) {
-		json_array_append_new(list, capture_json(&capture, &samples));
+		json_array_append_new(list, capture_json(&capture, &samples, &damage));
 	} else if (!cli_given(args, OPT_QUIET)) {
 		print_capture(out, &capture, &stats);
+		print_damage(out, &damage);
 		print_samples(out, &samples);
 	}
+	*ret_damage = damage.first;
+	nrp_import_damage_clear(&damage);
 	nrp_capture_clear(&capture);
 	return 0;
+}
+
+/* One line for each file that was salvaged; what import answers for them. */
+static enum nrp_status tell_damage(const struct cli_args *args, struct nrp_error *damage)
+{
+	enum nrp_status s = NRP_DONE;
+
+	for (size_t i = 0; i < args->files; i++) {
+		if (damage[i].status == NRP_DONE)
+			continue;
+		snprintf(damage[i].remedy, sizeof(damage[i].remedy),
+			 "the rest was imported, with its losses; --strict refuses such a file");
+		cli_error(&damage[i]);
+		s = cli_given(args, OPT_ACCEPT) ? NRP_DONE : NRP_INPUT;
+	}
+	return s;
+}
+
+/* All files or none; what was read is told when it is in the database. */
+static int import_all(const struct cli_args *args, struct nrp_store *store, json_t *list, FILE *out,
+		      struct nrp_error *ret_damage, struct nrp_error *err)
+{
+	int r = nrp_store_begin(store, err);
+
+	for (size_t i = 0; r == 0 && i < args->files; i++)
+		r = import_one(args, store, args->file[i], list, out, &ret_damage[i], err);
+	if (r == 0)
+		return nrp_store_commit(store, err);
+	nrp_store_rollback(store);
+	return r;
+}
+
+/* Prints the text, or the list as JSON; both are dropped. */
+static enum nrp_status print_result(json_t *list, char *text)
+{
+	if (!list)
+		return cli_print_text(text);
+	free(text);
+	return cli_print_json(
+		json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures", list));
 }
 
 static enum nrp_status run(const struct cli_args *args)
@@ -200,6 +290,8 @@ static enum nrp_status run(const struct cli_args *args)
 	struct nrp_error err = NRP_ERROR_INIT;
 	json_t *list = cli_given(args, OPT_JSON) ? json_array() : NULL;
 	struct nrp_store *store;
+	struct nrp_error *damage;
+	enum nrp_status s;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
@@ -216,39 +308,40 @@ static enum nrp_status run(const struct cli_args *args)
 			return NRP_USAGE;
 		}
 	}
-	if (nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0)
+	damage = calloc(args->files, sizeof(*damage));
+	if (!damage ||
+	    nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0) {
+		free(damage);
 		return cli_error(&err);
-	/* All files or none; what was read is told when it is in the database. */
+	}
 	out = open_memstream(&text, &size);
-	r = out ? nrp_store_begin(store, &err) : nrp_fail_nomem(&err);
-	for (size_t i = 0; r == 0 && i < args->files; i++)
-		r = import_one(args, store, args->file[i], list, out, &err);
-	if (r == 0)
-		r = nrp_store_commit(store, &err);
-	else
-		nrp_store_rollback(store);
+	r = out ? import_all(args, store, list, out, damage, &err) : nrp_fail_nomem(&err);
 	nrp_store_close(store);
 	if (out && fclose(out) != 0 && r == 0)
 		r = nrp_fail_nomem(&err);
 	if (r < 0) {
-		free(text);
+		s = cli_error(&err);
 		json_decref(list);
-		return cli_error(&err);
+	} else {
+		s = print_result(list, text);
+		text = NULL;
+		if (s == NRP_DONE)
+			s = tell_damage(args, damage);
 	}
-	if (!list)
-		return cli_print_text(text);
 	free(text);
-	return cli_print_json(
-		json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures", list));
+	free(damage);
+	return s;
 }
 
 const struct cli_command cli_import = {
 	.name = "import",
 	.synopsis = "FILE.. -o DB",
 	.summary = "read trace-cmd files (trace.dat v6, v7) into a database",
-	.details = "Side files X.facts, X.vmstat0, X.vmstat1 and X.samples beside X.dat are read "
-		   "too.\n"
-		   "All files of one command are imported, or none.",
+	.details =
+		"Side files X.facts, X.vmstat0, X.vmstat1 and X.samples beside X.dat are read "
+		"too.\n"
+		"All files of one command are imported, or none. A damaged file is salvaged: what "
+		"can be\nread is imported with a record of each loss, and the exit status is 3.",
 	.min_files = 1,
 	.max_files = CLI_MAX_VALUES,
 	.options = options,

@@ -2,6 +2,7 @@
 #include "analysis/compare.h"
 #include "cli/common.h"
 #include "cli/info.h"
+#include "cli/losses.h"
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -61,10 +62,12 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 {
 	const struct nrp_host_facts *f = &c->facts;
 	uint64_t rows[NRP_NR_KINDS];
-	json_t *records;
+	json_t *records, *losses;
 	char release[256];
 	int r = count_rows(rows, store, c, err);
 
+	if (r == 0)
+		r = cli_losses_json(&losses, store, c, err);
 	if (r < 0)
 		return r;
 	records = json_object();
@@ -74,7 +77,7 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 					    json_integer((json_int_t)rows[k]));
 	*ret = json_pack(
 		"{s:I,s:s,s:s,s:o,s:s,s:i,s:{s:I,s:I},s:{s:I,s:I,s:I,s:I,s:I,s:o},s:o,"
-		"s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:b,s:{s:b,s:b,s:b,s:b,s:b,s:o}}",
+		"s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:b,s:{s:b,s:b,s:b,s:b,s:b,s:o}}",
 		"id", (json_int_t)c->id, "capture", c->name, "source", c->source, "kernel",
 		nrp_kernel_release(f->kernel, release, sizeof(release)) ? json_string(release)
 									: json_null(),
@@ -82,15 +85,15 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 		(json_int_t)c->first_time, "last", (json_int_t)c->last_time, "events", "read",
 		(json_int_t)c->events, "unjoined", (json_int_t)c->unjoined_events, "other",
 		(json_int_t)c->other_events, "lost", (json_int_t)c->lost_events, "gaps",
-		(json_int_t)c->loss_gaps, "probe_misses", optional(c->probe_misses), "records",
-		records, "facts", "hz", optional(f->hz), "page_size", optional(f->page_size),
-		"huge_pages", optional(f->huge_pages), "cpupid_shift", optional(f->cpupid_shift),
-		"cpupid_bits", optional(f->cpupid_bits), "nid_shift", optional(f->nid_shift),
-		"numa_balancing", optional(f->balancing), "nodes", topology(f), "topology_inferred",
-		f->topology_inferred, "fingerprint", "ratelimit_event", f->has_ratelimit_event,
-		"prepare_step", f->has_prepare_step, "thp_function", f->has_thp_function,
-		"task_fault_probe", f->has_task_fault, "fault_probe", f->has_fault_probe,
-		"moved_result", optional(f->moved_result));
+		(json_int_t)c->loss_gaps, "probe_misses", optional(c->probe_misses), "losses",
+		losses, "records", records, "facts", "hz", optional(f->hz), "page_size",
+		optional(f->page_size), "huge_pages", optional(f->huge_pages), "cpupid_shift",
+		optional(f->cpupid_shift), "cpupid_bits", optional(f->cpupid_bits), "nid_shift",
+		optional(f->nid_shift), "numa_balancing", optional(f->balancing), "nodes",
+		topology(f), "topology_inferred", f->topology_inferred, "fingerprint",
+		"ratelimit_event", f->has_ratelimit_event, "prepare_step", f->has_prepare_step,
+		"thp_function", f->has_thp_function, "task_fault_probe", f->has_task_fault,
+		"fault_probe", f->has_fault_probe, "moved_result", optional(f->moved_result));
 	return *ret ? 0 : nrp_fail_nomem(err);
 }
 
@@ -126,6 +129,9 @@ int nrp_cli_print_capture(struct nrp_store *store, const struct nrp_capture *c,
 		       (unsigned long long)c->lost_events, (long long)c->loss_gaps);
 	else
 		printf("  %-18s none\n", "lost");
+	r = cli_print_losses(store, c, err);
+	if (r < 0)
+		return r;
 	print_optional("ticks", f->hz, "per second");
 	print_optional("page size", f->page_size, "bytes");
 	print_optional("last_cpupid", f->cpupid_bits, "bits");

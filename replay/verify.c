@@ -180,6 +180,25 @@ static void keep_coverage(struct fault_pass *p)
 	}
 }
 
+/* ---- losses ------------------------------------------------------------------------- */
+
+static int count_damage(struct nrp_verify *v, struct nrp_store *store,
+			const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_cursor *cursor = NULL;
+	const void *row;
+	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_LOSS, NRP_BIT(loss, cause), err);
+
+	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
+		const struct nrp_loss *l = row;
+
+		r = 0;
+		v->damaged_gaps += l->cause == NRP_LOSS_DAMAGED || l->cause == NRP_LOSS_BACKWARDS;
+	}
+	nrp_cursor_close(cursor);
+	return r;
+}
+
 /* ---- the whole ---------------------------------------------------------------------- */
 
 static void conclude(struct nrp_verify *v)
@@ -227,6 +246,12 @@ static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 				"missing as if it were lost",
 				(unsigned long long)capture->unjoined_events,
 				nrp_unjoined_share(capture) * 100);
+	if (v->damaged_gaps)
+		nrp_verify_note(
+			v, "damaged_capture",
+			"%llu of the gaps are damage of the capture's file, not of the host's "
+			"recording: another copy of the file may be whole",
+			(unsigned long long)v->damaged_gaps);
 	if (f->topology_inferred)
 		nrp_verify_note(v, "topology_inferred",
 				"no facts file: the node of each CPU is inferred from the events");
@@ -300,6 +325,8 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 		r = pass_faults(&p, store, capture, err);
 	if (r == 0)
 		r = count_passes(&p, store, capture, err);
+	if (r == 0)
+		r = count_damage(ret, store, capture, err);
 	if (r == 0) {
 		keep_coverage(&p);
 		ret->hint_faults = p.counts.hint_faults;

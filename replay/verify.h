@@ -88,6 +88,7 @@ struct nrp_verify {
 	struct nrp_coverage coverage[NRP_MAX_COVERAGE]; /* most faults first */
 	size_t nr_coverage;
 	uint64_t hint_faults;
+	uint64_t damaged_gaps;          /* losses by damage of the capture's file */
 	uint64_t shared_faults;         /* on pages that more than one address space maps */
 	uint64_t unreported_faults;     /* without task_fault */
 	uint64_t without_last_cpupid;   /* neither from task_fault nor from page flags */

@@ -44,7 +44,8 @@ static void import(struct loaded *c, const char *path, const char *scratch)
 	struct nrp_join_stats stats;
 
 	new_database(c, scratch);
-	assert_ok(nrp_import_trace(c->store, &options, &c->capture, &stats, NULL, &err), &err);
+	assert_ok(nrp_import_trace(c->store, &options, &c->capture, &stats, NULL, NULL, &err),
+		  &err);
 	close_database(c);
 }
 

@@ -64,7 +64,7 @@ static void import(struct lane_file *file, const char *from)
 	unlink("capture.db");
 	file->store = util_open("capture.db", NRP_STORE_CREATE);
 	assert_ok(nrp_store_begin(file->store, &err), &err);
-	assert_ok(nrp_import_trace(file->store, &options, &file->capture, &stats, NULL, &err),
+	assert_ok(nrp_import_trace(file->store, &options, &file->capture, &stats, NULL, NULL, &err),
 		  &err);
 	assert_ok(nrp_store_commit(file->store, &err), &err);
 	assert_ok(nrp_store_register_tables(file->store, &err), &err);

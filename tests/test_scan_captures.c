@@ -125,7 +125,7 @@ static bool import(struct imported *im, const char *name)
 	snprintf(im->db, sizeof(im->db), "%s/%d.db", scratch, number++);
 	if (nrp_store_open(&im->store, im->db, NRP_STORE_CREATE, &err) < 0 ||
 	    nrp_store_begin(im->store, &err) < 0 ||
-	    nrp_import_trace(im->store, &options, &im->capture, &stats, NULL, &err) < 0 ||
+	    nrp_import_trace(im->store, &options, &im->capture, &stats, NULL, NULL, &err) < 0 ||
 	    nrp_store_commit(im->store, &err) < 0)
 		fail_msg("%s: %s", path, err.what);
 	return true;

@@ -53,7 +53,8 @@ static void times_follow_extensions_absolute_stamps_and_discarded_events(void **
 		page_event(&page, 3, 7, 116, 3);
 		page_discarded(&page, 50, 24);
 		page_event(&page, 1, 0xffff, 8, 4);
-		page_time_stamp(&page, 77777777777); /* of 59 bits: the top 5 are the page's */
+		/* of 59 bits: the top 5 are the page's */
+		page_time_stamp(&page, (UINT64_C(1) << 58) + 77777777777);
 		page_event(&page, 2, 7, 8, 5);
 		page_word(&page, 29, 0); /* nothing behind this is used */
 		page_u32(&page, 0x12345);
@@ -71,7 +72,7 @@ static void times_follow_extensions_absolute_stamps_and_discarded_events(void **
 		t += 51;
 		sample_expect_event(file, &(struct sample_event){
 						  .time = t, .id = 0xffff, .size = 8, .mark = 4 });
-		t = (UINT64_C(5) << 60) + 77777777779;
+		t = (UINT64_C(5) << 60) + (UINT64_C(1) << 58) + 77777777779;
 		sample_expect_event(
 			file, &(struct sample_event){ .time = t, .id = 7, .size = 8, .mark = 5 });
 		sample_expect_end(file);

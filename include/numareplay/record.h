@@ -315,7 +315,9 @@ F(u64, time, "ns", "-", "last event before the gap on that CPU; 0: from the star
 F(u64, end_time, "ns", "the gap lasts to the end", "first event after the gap on that CPU") \
 F(u32, cpu, "cpu", "-", "ring buffer of that CPU") \
 F(u64, count, "events", "unknown number", "sub-buffer header, per-CPU stats") \
-F(u8, cause, "0 ring buffer overrun, 1 damaged data, 2 per-CPU stats only", "-", "where it was noticed")
+F(u8, cause, "0 ring buffer overrun, 1 damaged data, 2 per-CPU stats only, 3 time went backwards", "-", "where it was noticed") \
+F(u64, offset, "bytes", "not damaged data", "place of the damage in the capture's file") \
+F(u64, read_before, "events", "per-CPU stats", "events of that CPU, of the same instance, read before the gap")
 
 /*
  * One sampled memory access, or the accesses that a counter counted in one interval: a side file of
@@ -455,7 +457,7 @@ enum { NRP_LOCK_REQUEST, NRP_LOCK_GRANT, NRP_LOCK_FAILED, NRP_LOCK_RELEASE, NRP_
 enum { NRP_CALL_MMAP, NRP_CALL_MUNMAP, NRP_CALL_MBIND };
 enum { NRP_HUGETLB_FAULT, NRP_HUGETLB_PTE_ALLOC, NRP_HUGETLB_SHARE, NRP_HUGETLB_UNSHARE,
        NRP_HUGETLB_QUEUE, NRP_HUGETLB_ISOLATE, NRP_HUGETLB_MOVED };
-enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS };
+enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS, NRP_LOSS_BACKWARDS, NRP_NR_LOSSES };
 enum { NRP_LEVEL_UNKNOWN, NRP_LEVEL_LOCAL, NRP_LEVEL_REMOTE, NRP_LEVEL_MEMORY, NRP_LEVEL_CACHE,
        NRP_LEVEL_REMOTE_CACHE, NRP_NR_LEVELS };
 enum { NRP_OP_UNKNOWN, NRP_OP_LOAD, NRP_OP_STORE, NRP_OP_OTHER };

@@ -6,12 +6,12 @@
 "$NRP" import -q "$DATA/thp-5.10.dat" -o kept.db
 cp kept.db before.db
 
-refused() { # FILE PATTERN: neither a new nor an existing database is touched
-	want 3 "$NRP" import "$1" -o new.db
+refused() { # FILE PATTERN [OPTION..]: neither a new nor an existing database is touched
+	want 3 "$NRP" import "$1" -o new.db "${@:3}"
 	want_error "$2"
 	want_absent new.db
 	want_absent new.db-journal
-	want 3 "$NRP" import "$1" -o kept.db
+	want 3 "$NRP" import "$1" -o kept.db "${@:3}"
 	want_error "$2"
 	want_same kept.db before.db
 }
@@ -43,18 +43,26 @@ else
 	echo "unreadable file: not tried (root, and the program is not in reach of another user)"
 fi
 
-# Cut short at every 64 KiB.
+# Cut short at every 64 KiB: nothing is kept if the user is strict (damage.sh: what is salvaged otherwise).
 size=$(stat -c %s "$DATA/shared-4.18.dat")
 for ((at = 0; at < size; at += 65536)); do
 	head -c $at "$DATA/shared-4.18.dat" >cut.dat
 	if [ $at -eq 0 ]; then
 		refused cut.dat 'empty'
 	else
-		refused cut.dat '^numareplay: cut.dat: offset [0-9]+: .*: '
+		refused cut.dat '^numareplay: cut.dat: offset [0-9]+: .*: ' --strict
 	fi
 done
 head -c $((size - 1)) "$DATA/shared-4.18.dat" >cut.dat
-refused cut.dat '^numareplay: cut.dat: offset [0-9]+: '
+refused cut.dat '^numareplay: cut.dat: offset [0-9]+: ' --strict
+
+# Cut in its headers: nothing can be salvaged.
+for at in 30 300 1000 3000 4000; do
+	head -c $at "$DATA/shared-4.18.dat" >cut.dat
+	refused cut.dat '^numareplay: cut.dat: offset [0-9]+: cut short: '
+	head -c $at "$DATA/thp-6.12-v6.dat" >cut.dat
+	refused cut.dat '^numareplay: cut.dat: offset [0-9]+: cut short: '
+done
 
 # Side files that are none.
 want 3 "$NRP" import "$DATA/thp-6.12-v6.dat" -o new.db --facts text.dat --vmstat text.dat text.dat

@@ -40,14 +40,16 @@ want_out '^thp-6.1, kernel 6\.1\.0-57-amd64: agrees'
 want 0 "$NRP" verify a.db --capture 3
 want_out '^thp-6.12, '
 
-# One bad file of several: nothing is kept.
-head -c 20000 "$DATA/thp-7.2.dat" >cut.dat
+# One bad file of several: nothing is kept; strict, or nothing of it can be salvaged.
 cp a.db before.db
-want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o a.db
-want_error 'cut.dat: offset [0-9]+: '
-want_same a.db before.db
-want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o new.db
-want_absent new.db
+for cut in 20000:--strict 2000:-q; do
+	head -c "${cut%:*}" "$DATA/thp-7.2.dat" >cut.dat
+	want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o a.db "${cut#*:}"
+	want_error 'cut.dat: offset [0-9]+: '
+	want_same a.db before.db
+	want 3 "$NRP" import "$DATA/thp-7.2.dat" cut.dat -o new.db "${cut#*:}"
+	want_absent new.db
+done
 
 # Side files by option; a capture without any.
 cp "$DATA/thp-6.12.dat" alone.dat

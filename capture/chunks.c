@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of one CPU's ring-buffer pages: straight from the mapped file, or decompressed chunk
+ * by chunk. Behind a damaged chunk header the next chunk is found by its looks.
+ */
+#include "capture/tracefile_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define CHUNK_HEADER 8          /* bytes: u32 compressed size, u32 size */
+#define RELEASE_STEP (1u << 20) /* bytes read before their mapping is given back */
+
+/* Gives back the part of the mapping that was read. */
+static void release_mapping(const struct nrp_tracefile *file, struct nrp_stream *s)
+{
+	uint64_t system_page, from, to;
+
+	if (s->pos - s->released < RELEASE_STEP)
+		return;
+	system_page = (uint64_t)sysconf(_SC_PAGESIZE);
+	from = s->released / system_page * system_page;
+	to = s->pos / system_page * system_page;
+	/* only advice: the resident set stays small; pages that are needed again are read again */
+	madvise((void *)(file->map + from), (size_t)(to - from), MADV_DONTNEED);
+	s->released = to;
+}
+
+int nrp_stream_allocate(struct nrp_tracefile *file, uint8_t **ret, uint64_t old, uint64_t size,
+			uint64_t at, struct nrp_error *err)
+{
+	uint8_t *p;
+
+	if (size > NRP_MAX_RESIDENT - file->reader.resident)
+		return nrp_damaged(file, err, at,
+				   "pages and chunks of all CPUs need over %llu bytes",
+				   NRP_MAX_RESIDENT);
+	p = calloc(1, (size_t)size);
+	if (!p)
+		return nrp_fail_nomem(err);
+	file->reader.resident += size - old;
+	free(*ret);
+	*ret = p;
+	return 0;
+}
+
+/* The number of chunks in front of the first one. */
+static int read_chunk_count(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
+{
+	if (s->end - s->start < 4) {
+		s->pos = s->end;
+		return nrp_damaged(file, err, s->start, "no room for the count of chunks");
+	}
+	s->chunks_left = nrp_load32(file->map + s->start, file->big);
+	s->pos = s->start + 4;
+	return 0;
+}
+
+/*
+ * File offset where the chunks end. trace-cmd writes a size that leaves out the chunk count;
+ * a size that includes it is accepted too.
+ */
+static uint64_t chunks_end(const struct nrp_stream *s)
+{
+	return s->limit - s->end < 4 ? s->limit : s->end + 4;
+}
+
+bool nrp_is_chunk(const struct nrp_tracefile *file, uint64_t at, uint64_t end, uint32_t *ret_packed,
+		  uint32_t *ret_size)
+{
+	const uint8_t *p = file->map + at;
+
+	if (at > end || end - at < CHUNK_HEADER + 4)
+		return false;
+	*ret_packed = nrp_load32(p, file->big);
+	*ret_size = nrp_load32(p + 4, file->big);
+	return *ret_packed <= end - at - CHUNK_HEADER && *ret_size && *ret_size <= NRP_MAX_CHUNK &&
+	       nrp_load32(p + CHUNK_HEADER, false) == ZSTD_MAGICNUMBER &&
+	       ZSTD_findFrameCompressedSize(p + CHUNK_HEADER, *ret_packed) == *ret_packed;
+}
+
+/* The first chunk of whole pages from @at on; @end if there is none. */
+static uint64_t find_chunk(const struct nrp_tracefile *file, const struct nrp_stream *s,
+			   uint64_t at, uint64_t end)
+{
+	const uint8_t magic[4] = { 0x28, 0xb5, 0x2f, 0xfd };
+	uint32_t packed, size;
+
+	while (at < end && end - at > CHUNK_HEADER) {
+		const uint8_t *from = file->map + at + CHUNK_HEADER;
+		const uint8_t *p =
+			memmem(from, (size_t)(end - at - CHUNK_HEADER), magic, sizeof(magic));
+
+		if (!p)
+			break;
+		at = (uint64_t)(p - file->map) - CHUNK_HEADER;
+		if (nrp_is_chunk(file, at, end, &packed, &size) && size % s->page_size == 0)
+			return at;
+		at++;
+	}
+	return end;
+}
+
+/*
+ * Moves s->pos behind the damaged chunk at @at, whose header says that it ends at @next (0: the
+ * header makes no sense). If no chunk is there, the header was wrong: the next one is looked for,
+ * and how many there are is no longer known.
+ */
+static void skip_chunk(const struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at,
+		       uint64_t next, uint32_t size)
+{
+	uint64_t end = chunks_end(s);
+	uint32_t next_packed, next_size;
+
+	if (next && ((next >= s->end && !s->chunks_left) ||
+		     (s->chunks_left && nrp_is_chunk(file, next, end, &next_packed, &next_size)))) {
+		s->pos = next;
+		s->logical += size;
+		return;
+	}
+	s->pos = find_chunk(file, s, at + 1, end);
+	s->count_unknown = true;
+	s->chunks_left = s->pos < end;
+	s->logical = 0; /* chunks that are found again begin with a page */
+}
+
+/* The chunk at @at, whose header the caller checked. */
+static int decompress(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at,
+		      uint32_t packed, uint32_t size, struct nrp_error *err)
+{
+	size_t n;
+	int rc;
+
+	if (size > s->chunk_room) {
+		rc = nrp_stream_allocate(file, &s->chunk, s->chunk_room, size, at, err);
+		if (rc) {
+			s->pos = at + CHUNK_HEADER + packed;
+			s->logical += size;
+			return rc;
+		}
+		s->chunk_room = size;
+	}
+	n = ZSTD_decompressDCtx(file->reader.zstd, s->chunk, size, file->map + at + CHUNK_HEADER,
+				packed);
+	if (ZSTD_isError(n) || n != size) {
+		skip_chunk(file, s, at, at + CHUNK_HEADER + packed, size);
+		return nrp_damaged(file, err, at, "chunk does not decompress");
+	}
+	s->pos = at + CHUNK_HEADER + packed;
+	s->chunk_size = size;
+	release_mapping(file, s);
+	return 1;
+}
+
+/* The chunk at s->pos: 1, 0 behind the last one. Damage moves s->pos on. */
+static int next_chunk(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
+{
+	uint64_t at, end = chunks_end(s);
+	uint32_t packed, size;
+	int rc;
+
+	s->chunk_size = s->chunk_pos = 0;
+	s->chunk_offset = s->pos;
+	if (s->pos == s->start) {
+		rc = read_chunk_count(file, s, err);
+		if (rc)
+			return rc;
+	}
+	s->chunk_offset = at = s->pos;
+	if (s->count_unknown)
+		s->chunks_left = at < s->end;
+	if (!s->chunks_left) {
+		if (at >= s->end) {
+			s->pos = end;
+			return 0;
+		}
+		s->count_unknown = true; /* the next call goes on here */
+		return nrp_damaged(file, err, at, "chunks of CPU %u end before its data", s->cpu);
+	}
+	s->chunks_left--;
+	if (end - at < CHUNK_HEADER)
+		goto beyond;
+	packed = nrp_load32(file->map + at, file->big);
+	size = nrp_load32(file->map + at + 4, file->big);
+	if (packed > end - at - CHUNK_HEADER)
+		goto beyond;
+	if (!size || size > NRP_MAX_CHUNK) {
+		skip_chunk(file, s, at, 0, 0);
+		return nrp_damaged(file, err, at, "chunk of %u bytes", size);
+	}
+	return decompress(file, s, at, packed, size, err);
+beyond:
+	skip_chunk(file, s, at, 0, 0);
+	if (s->cut && s->pos >= s->end) {
+		s->cut_told = true;
+		return nrp_cut_short(file, at, "data of a CPU", s->want_end, err);
+	}
+	return nrp_damaged(file, err, at, "chunk reaches beyond the data of CPU %u", s->cpu);
+}
+
+int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *to, uint32_t n,
+		    uint32_t *ret, struct nrp_error *err)
+{
+	uint32_t done = 0, part;
+	int rc;
+
+	while (done < n) {
+		const uint8_t *from;
+		uint64_t room;
+
+		if (s->compressed && s->chunk_pos == s->chunk_size) {
+			rc = next_chunk(file, s, err);
+			if (rc < 0) {
+				s->page_offset = s->chunk_offset; /* the place of the damage */
+				return rc;
+			}
+			if (!rc)
+				break;
+		}
+		room = s->compressed ? s->chunk_size - s->chunk_pos : s->end - s->pos;
+		if (!room)
+			break;
+		part = room < n - done ? (uint32_t)room : n - done;
+		from = s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos;
+		if (to)
+			memcpy(to + done, from, part);
+		if (s->compressed)
+			s->chunk_pos += part;
+		else
+			s->pos += part;
+		s->logical += part;
+		done += part;
+	}
+	if (!s->compressed)
+		release_mapping(file, s);
+	*ret = done;
+	return 0;
+}
+
+bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *s, uint64_t *ret)
+{
+	uint64_t room = s->compressed ? s->chunk_size - s->chunk_pos : s->end - s->pos;
+
+	if (room < 8)
+		return false;
+	*ret = nrp_load64(s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos, file->big);
+	return true;
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Damaged captures: what can be read is imported with a record of each loss, and never taken for whole.
+. "$(dirname "$0")/lib.sh"
+
+salvaged() { # FILE: imported as capture "cut", in cut.db
+	rm -f cut.db
+	want 3 "$NRP" import "$1" -o cut.db --name cut
+	want_error "^numareplay: $1: offset [0-9]+: .*: the rest was imported, with its losses; --strict refuses such a file"
+}
+
+# A whole capture for comparison: CPU 0 has 989 events, 1 has 792, 2 has 1406, 3 has 817 (trace-cmd report).
+want 0 "$NRP" import "$DATA/thp-5.10.dat" -o whole.db
+want_out '^thp-5.10: 4004 events .* none lost$'
+[ "$(wc -l <out)" -eq 1 ] && ok || not_ok 'a whole capture says no more than one line'
+
+# Cut in the data of CPU 1: CPU 0 is complete, 2 and 3 are missing.
+head -c 20000 "$DATA/thp-5.10.dat" >cut.dat
+salvaged cut.dat
+want_out '^  CPU 0: 989 events salvaged, undamaged$'
+want_out '^  CPU 1: [0-9]+ events salvaged, 1 damaged places from offset 19959 on, its end is missing$'
+want_out '^  CPU 3: 0 events salvaged, 1 damaged places from offset 20000 on, its end is missing$'
+want 0 "$NRP" query cut.db 'SELECT cpu, count IS NULL, cause, end_time IS NULL, read_before > 0, offset FROM loss ORDER BY cpu'
+want_out '^1,1,1,1,1,19959$'
+want_out '^2,1,1,1,0,20000$'
+want_out '^3,1,1,1,0,20000$'
+want 0 "$NRP" query cut.db "SELECT count(*) FROM hint_fault WHERE cpu = 0"
+cp out of-cut
+want 0 "$NRP" query whole.db "SELECT count(*) FROM hint_fault WHERE cpu = 0"
+want_same out of-cut
+want 0 "$NRP" info cut.db
+want_out 'LOST +0 events and 3 gaps of unknown size'
+want_out 'CPU 1 +1 gaps: damaged data, 1 of unknown size, from [0-9.]+ s to the end, offset 19959, [0-9]+ events read before'
+want 0 "$NRP" info cut.db --json
+want_json '.info.events.gaps == 3 and (.info.losses | length) == 3 and .info.losses[0].to == null'
+want_json '.info.losses[0] | .cpu == 1 and .cause == "damaged data" and .offset == 19959'
+
+# Its sums cannot agree with vmstat, and a replay promises nothing exact.
+rm cut.db
+want 3 "$NRP" import cut.dat -o cut.db -q --facts "$DATA/thp-5.10.facts" \
+	--vmstat "$DATA/thp-5.10.vmstat0" "$DATA/thp-5.10.vmstat1"
+[ ! -s out ] && ok || not_ok 'quiet import prints'
+want 1 "$NRP" verify cut.db --json
+want_json '.verdict == "disagrees" and ([.counters[] | select(.difference != 0).explained] | unique == ["lost_events"])'
+want_json '[.notes[].code] | contains(["lost_events", "damaged_capture"])'
+want 0 "$NRP" replay cut.db --new off --json
+want_json '[.notes[].code] | contains(["lost_events", "damaged_capture"]) and (contains(["identical_on_trace"]) | not)'
+want_json '[.metrics[] | select(.name == "hint_faults").old.class] == ["bounded"]'
+
+# On request damage is no failure, or nothing is kept.
+rm cut.db
+want 0 "$NRP" import cut.dat -o cut.db --accept-damage --json
+want_json '.captures[0].damage | .places == 5 and .offset == 4615 and (.cpus | length) == 4'
+want_json '.captures[0].damage.cpus[0] == {"cpu":0,"events":989,"lost":0,"gaps":0,"damages":0,"offset":null,"lost_at_end":false}'
+want_json '.captures[0].damage.cpus[1] | .lost_at_end and .gaps == 1 and .offset == 19959'
+want 3 "$NRP" import cut.dat -o new.db --strict
+want_absent new.db
+want 0 "$NRP" import "$DATA/thp-5.10.dat" -o cut.db --json
+want_json '.captures[0].damage == null'
+
+# Several files, one of them damaged: all are imported, and the status tells.
+want 3 "$NRP" import "$DATA/thp-6.1.dat" cut.dat "$DATA/thp-7.2.dat" -o several.db
+want_error 'cut.dat: '
+want 0 "$NRP" query several.db 'SELECT count(*) FROM capture'
+want_out '^3$'
+
+# All data there, only names of sections missing: no loss, but not silent.
+head -c 37700 "$DATA/thp-5.10.dat" >cut.dat
+salvaged cut.dat
+want_out '^cut: 4004 events .* none lost$'
+
+# Version 6, cut anywhere in its data: the table in front says what is missing.
+size=$(stat -c %s "$DATA/thp-6.12-v6.dat")
+head -c $((size - 1)) "$DATA/thp-6.12-v6.dat" >cut.dat
+salvaged cut.dat
+want 0 "$NRP" query cut.db 'SELECT cpu, read_before, offset FROM loss'
+want_out "^3,666,$((size - 1))\$" # all 666 events of CPU 3: what is cut is padding
+
+# A page of zeros in the middle: the reader finds the next one.
+cp "$DATA/thp-6.12-v6.dat" hole.dat
+dd if=/dev/zero of=hole.dat bs=4096 seek=$((size / 4096 - 3)) count=1 conv=notrunc status=none
+salvaged hole.dat
+want_error "offset $((size / 4096 * 4096 - 3 * 4096)): page header is empty"
+want 0 "$NRP" query cut.db 'SELECT count(*), min(end_time) > min(time) FROM loss'
+want_out '^1,1$'
+done_testing
