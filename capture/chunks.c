@@ -240,12 +240,14 @@ int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *t
 	return 0;
 }
 
-bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *s, uint64_t *ret)
+bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *s, uint32_t ahead,
+		       uint64_t *ret)
 {
 	uint64_t room = s->compressed ? s->chunk_size - s->chunk_pos : s->end - s->pos;
+	const uint8_t *from = s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos;
 
-	if (room < 8)
+	if (room < 8 || room - 8 < ahead)
 		return false;
-	*ret = nrp_load64(s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos, file->big);
+	*ret = nrp_load64(from + ahead, file->big);
 	return true;
 }

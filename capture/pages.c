@@ -99,18 +99,28 @@ static bool all_zero(const uint8_t *p, uint32_t size)
 }
 
 /*
- * A page is not written without events, and begins neither before the page in front of it nor
- * after the one behind it: which of three times is wrong shows if the other two are in order.
+ * A page begins neither before the page in front of it nor after the one behind it: which of three
+ * times is wrong shows if the other two are in order. The first page has two behind it.
  */
-static int check_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t commit,
+static bool bad_time(const struct nrp_tracefile *file, const struct nrp_stream *s)
+{
+	uint64_t next, second;
+
+	if (!nrp_stream_peek64(file, s, 0, &next))
+		return false;
+	if (s->last_time)
+		return next >= s->last_time && (s->time < s->last_time || s->time > next);
+	return s->time > next && nrp_stream_peek64(file, s, s->page_size, &second) &&
+	       second >= next && second < s->time;
+}
+
+/* What can be wrong with a page of which @commit bytes are used: none are is never written. */
+static int check_page(const struct nrp_tracefile *file, const struct nrp_stream *s, uint32_t commit,
 		      uint32_t size, struct nrp_error *err)
 {
-	uint64_t next;
-
 	if (!commit && (!s->time || !all_zero(s->page + s->next, size - s->next)))
 		return nrp_damaged(file, err, s->page_offset, "page header is empty");
-	if (nrp_stream_peek64(file, s, &next) && next >= s->last_time &&
-	    (s->time < s->last_time || s->time > next))
+	if (bad_time(file, s))
 		return nrp_damaged(file, err, s->page_offset,
 				   "time of the page does not lie between those of its neighbours");
 	return 0;
@@ -123,6 +133,7 @@ static int start_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t
 	uint32_t header = 8 + (uint32_t)file->long_size;
 	uint64_t flags, stored = 0;
 	uint32_t commit;
+	int rc;
 
 	if (size < header)
 		return nrp_damaged(file, err, s->page_offset, "page of %u bytes", size);
@@ -135,8 +146,9 @@ static int start_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t
 				   size - header);
 	s->time = nrp_load64(s->page, file->big);
 	s->next = header;
-	if (check_page(file, s, commit, size, err))
-		return -EBADMSG;
+	rc = check_page(file, s, commit, size, err);
+	if (rc)
+		return rc;
 	if ((flags & FLAG_MISSED) && (flags & FLAG_STORED) &&
 	    commit + (uint32_t)file->long_size <= size - header)
 		stored = load_long(file, s->page + header + commit);

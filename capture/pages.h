@@ -79,9 +79,9 @@ const struct nrp_cpu_reading *nrp_stream_reading(struct nrp_stream *stream);
  */
 int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *stream, uint8_t *to, uint32_t n,
 		    uint32_t *ret, struct nrp_error *err);
-/* The number that comes next, if that can be seen without decompressing more. */
+/* The number @ahead bytes behind the next one, if that can be seen without decompressing more. */
 bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *stream,
-		       uint64_t *ret);
+		       uint32_t ahead, uint64_t *ret);
 /* Replaces *@ret of @old bytes by @size zeros; what all CPUs together may use is limited. */
 int nrp_stream_allocate(struct nrp_tracefile *file, uint8_t **ret, uint64_t old, uint64_t size,
 			uint64_t at, struct nrp_error *err);

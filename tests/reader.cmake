@@ -21,6 +21,12 @@ foreach(name tracefile_sample tracefile_pages tracefile_damage tracefile_refused
 	add_test(NAME ${name} COMMAND test_${name})
 endforeach()
 
+# What damaged captures still give, against libtracecmd's reading of the whole ones.
+add_executable(test_salvage ${CMAKE_CURRENT_LIST_DIR}/test_salvage.c)
+target_compile_definitions(test_salvage PRIVATE NRP_TEST_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
+target_link_libraries(test_salvage PRIVATE nrp_trace_sample PkgConfig::TRACECMD)
+add_test(NAME salvage COMMAND test_salvage)
+
 add_executable(test_tracefile ${CMAKE_CURRENT_LIST_DIR}/test_tracefile.c)
 target_compile_definitions(test_tracefile PRIVATE
 	NRP_TEST_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
