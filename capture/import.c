@@ -417,13 +417,15 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	struct import im = { .opt = options, .store = store, .cap = ret, .err = err };
 	int r;
 
-	if (ret_damage && !options->strict)
+	if (ret_damage && !options->strict && !options->libtracecmd)
 		im.damage = &damage;
 	memset(ret, 0, sizeof(*ret));
 	nrp_host_facts_init(&ret->facts);
 	ret->probe_misses = -1; /* trace-cmd files do not carry kprobe_profile */
 	r = im.damage ? nrp_tracefile_salvage(&im.file, options->path, err)
 		      : nrp_tracefile_open(&im.file, options->path, err);
+	if (r == 0 && options->libtracecmd)
+		r = nrp_tracefile_use_libtracecmd(im.file, err);
 	if (r == 0)
 		r = nrp_catalogue_new(&im.cat, im.file, err);
 	if (r == 0)

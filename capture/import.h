@@ -15,6 +15,7 @@ struct nrp_import_options {
 	struct nrp_samples_options samples; /* path NULL: X.samples, if it exists */
 	bool force;                         /* replace a capture with the same bytes or name */
 	bool strict;                        /* damage is an error: nothing is salvaged */
+	bool libtracecmd;                   /* it reads the events; strict */
 	/* Called now and then with the number of events read; NULL: silent. */
 	void (*progress)(void *context, uint64_t events);
 	void *context;
@@ -38,7 +39,7 @@ void nrp_import_damage_clear(struct nrp_import_damage *damage);
  * NRP_USAGE: imported already (without force).
  *
  * A damaged file is salvaged (docs/damage.md): each gap is a loss record, and @ret_damage tells.
- * With @ret_damage NULL, as with options->strict, any damage is NRP_INPUT.
+ * With @ret_damage NULL, options->strict or ->libtracecmd, any damage is NRP_INPUT.
  */
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
 		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,

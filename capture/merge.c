@@ -77,6 +77,8 @@ void nrp_tracefile_rewind(struct nrp_tracefile *file)
 {
 	size_t i;
 
+	if (file->libtracecmd)
+		nrp_libtracecmd_rewind(file->libtracecmd);
 	for (i = 0; i < file->nr_streams; i++)
 		nrp_stream_rewind(&file->streams[i]);
 	file->nr_heap = 0;
@@ -88,6 +90,8 @@ int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret, st
 {
 	int rc = 0;
 
+	if (file->libtracecmd)
+		return nrp_libtracecmd_next(file, ret, err);
 	if (file->nr_primed < file->nr_streams)
 		rc = prime(file, err);
 	else if (file->top_consumed)

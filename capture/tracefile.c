@@ -113,6 +113,18 @@ static int read_file_header(struct nrp_tracefile *file, struct nrp_cursor *c, st
 	return nrp_tracefile_check_page_size(file, file->page_size, at + 2, err);
 }
 
+/* Is there a format of an event, not only of what the kernel's tracers print? */
+static bool has_event_format(const struct nrp_tracefile *file)
+{
+	size_t i;
+
+	for (i = 0; i < file->nr_formats; i++) {
+		if (strcmp(file->formats[i].system, "ftrace"))
+			return true;
+	}
+	return false;
+}
+
 static int read_headers(struct nrp_tracefile *file, struct nrp_error *err)
 {
 	struct nrp_cursor c = { .data = file->map, .size = file->size, .in_file = true };
@@ -124,7 +136,7 @@ static int read_headers(struct nrp_tracefile *file, struct nrp_error *err)
 				: nrp_tracefile_read_v7(file, &c, err);
 	if (rc)
 		return rc;
-	if (file->damages && (!file->nr_streams || !file->nr_formats)) {
+	if (file->damages && (!file->nr_streams || !has_event_format(file))) {
 		if (err)
 			*err = file->damage;
 		return file->damage.code;
@@ -188,6 +200,7 @@ struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file)
 	for (i = 0; i < file->nr_formats; i++)
 		free((void *)file->formats[i].system);
 	nrp_page_reader_done(&file->reader);
+	nrp_libtracecmd_free(file->libtracecmd);
 	if (file->map)
 		munmap((void *)file->map, (size_t)file->size);
 	free(file->streams);

@@ -108,6 +108,11 @@ int nrp_tracefile_lose_format(struct nrp_tracefile *file, int rc, const struct n
 size_t nrp_tracefile_nr_cpu_stats(const struct nrp_tracefile *file);
 const struct nrp_cpu_stat *nrp_tracefile_cpu_stat(const struct nrp_tracefile *file, size_t i);
 
+/*
+ * From now on libtracecmd reads the events: a second opinion. It does not see damage, so all is
+ * read once by the own reader first: NRP_INPUT if that meets any.
+ */
+int nrp_tracefile_use_libtracecmd(struct nrp_tracefile *file, struct nrp_error *err);
 /* (Re)starts reading at the first event of every CPU. Damage shows when events are read. */
 void nrp_tracefile_rewind(struct nrp_tracefile *file);
 /*

@@ -59,6 +59,8 @@ struct nrp_section {
 };
 #define NRP_SECTION_COMPRESSED 1 /* flag */
 
+struct nrp_libtracecmd;
+
 struct nrp_merge_entry {
 	uint64_t time;
 	struct nrp_stream *stream;
@@ -102,6 +104,8 @@ struct nrp_tracefile {
 	uint32_t nr_buffers;
 	char data_clock[NRP_MAX_NAME + 1]; /* clock of the instances with data */
 	bool has_data_clock;
+
+	struct nrp_libtracecmd *libtracecmd; /* reads the events instead; NULL: we do */
 
 	/* Merge: a heap of the streams that have an event. */
 	struct nrp_page_reader reader;
@@ -164,6 +168,12 @@ int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data 
 /* An instance with data has this clock ("": not known); all must have the same. */
 int nrp_tracefile_data_clock(struct nrp_tracefile *file, const char *clock, uint64_t at,
 			     struct nrp_error *err);
+/* libtracecmd.c: events as libtracecmd reads them; as nrp_tracefile_next() and _rewind(). */
+int nrp_libtracecmd_next(struct nrp_tracefile *file, struct nrp_raw_event *ret,
+			 struct nrp_error *err);
+void nrp_libtracecmd_rewind(struct nrp_libtracecmd *l);
+struct nrp_libtracecmd *nrp_libtracecmd_free(struct nrp_libtracecmd *l);
+
 /* In a file that is salvaged, notes the damage @rc, @damage and returns 0; else @rc, @err filled.
  */
 int nrp_tracefile_tolerate(struct nrp_tracefile *file, int rc, const struct nrp_error *damage,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Options from NAME to START are about one file. */
@@ -19,6 +20,7 @@ enum {
 	OPT_EVENT,
 	OPT_START,
 	OPT_FORCE,
+	OPT_READER,
 	OPT_STRICT,
 	OPT_ACCEPT,
 	OPT_JSON,
@@ -39,6 +41,9 @@ static const struct cli_option options[] = {
 	[OPT_START] = { "samples-start", 0, "SECONDS",
 			"start of perf stat on the capture's clock" },
 	[OPT_FORCE] = { "force", 0, NULL, "replace a capture that is in the database already" },
+	[OPT_READER] = { "reader", 0, "own|libtracecmd",
+			 "what reads the events (default: own); libtracecmd reads whole files "
+			 "only" },
 	[OPT_STRICT] = { "strict", 0, NULL, "refuse damaged files instead of salvaging them" },
 	[OPT_ACCEPT] = { "accept-damage", 0, NULL, "exit with 0 though a file was damaged" },
 	[OPT_JSON] = { "json", 0, NULL, "print what was read as JSON" },
@@ -205,12 +210,14 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 		      json_t *list, FILE *out, struct nrp_error *ret_damage, struct nrp_error *err)
 {
 	bool show = isatty(STDERR_FILENO) && !cli_given(args, OPT_QUIET);
+	const char *reader = cli_value(args, OPT_READER);
 	struct nrp_import_options o = {
 		.path = path,
 		.name = cli_value(args, OPT_NAME),
 		.facts = cli_value(args, OPT_FACTS),
 		.force = cli_given(args, OPT_FORCE),
 		.strict = cli_given(args, OPT_STRICT),
+		.libtracecmd = reader && !strcmp(reader, "libtracecmd"),
 		.progress = show ? progress : NULL,
 		.context = (void *)(uintptr_t)path,
 	};
@@ -285,17 +292,9 @@ static enum nrp_status print_result(json_t *list, char *text)
 		json_pack("{s:s,s:o}", "schema", "numareplay.import/1", "captures", list));
 }
 
-static enum nrp_status run(const struct cli_args *args)
+static enum nrp_status check_usage(const struct cli_args *args)
 {
-	struct nrp_error err = NRP_ERROR_INIT;
-	json_t *list = cli_given(args, OPT_JSON) ? json_array() : NULL;
-	struct nrp_store *store;
-	struct nrp_error *damage;
-	enum nrp_status s;
-	char *text = NULL;
-	size_t size;
-	FILE *out;
-	int r;
+	const char *reader = cli_value(args, OPT_READER);
 
 	if (!cli_given(args, OPT_OUTPUT)) {
 		cli_error_text("name the database: numareplay import FILE.. -o DB");
@@ -308,6 +307,28 @@ static enum nrp_status run(const struct cli_args *args)
 			return NRP_USAGE;
 		}
 	}
+	if (reader && strcmp(reader, "own") && strcmp(reader, "libtracecmd")) {
+		cli_error_text("--reader %s: there are own and libtracecmd", reader);
+		return NRP_USAGE;
+	}
+	return NRP_DONE;
+}
+
+static enum nrp_status run(const struct cli_args *args)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	json_t *list = cli_given(args, OPT_JSON) ? json_array() : NULL;
+	struct nrp_store *store;
+	struct nrp_error *damage;
+	enum nrp_status s;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int r;
+
+	s = check_usage(args);
+	if (s != NRP_DONE)
+		return s;
 	damage = calloc(args->files, sizeof(*damage));
 	if (!damage ||
 	    nrp_store_open(&store, cli_value(args, OPT_OUTPUT), NRP_STORE_CREATE, &err) < 0) {

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests of the trace-file reader. test_tracefile compares it with libtracecmd on real captures:
 # those of tests/data and of the folder that NRP_TRACES names; without any it is skipped.
-pkg_check_modules(TRACECMD REQUIRED IMPORTED_TARGET libtracecmd)
-
 add_library(nrp_trace_parts STATIC
 	${CMAKE_CURRENT_LIST_DIR}/tools/trace_parts.c
 	${CMAKE_CURRENT_LIST_DIR}/tools/trace_write.c)

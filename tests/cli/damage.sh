@@ -83,4 +83,30 @@ salvaged hole.dat
 want_error "offset $((size / 4096 * 4096 - 3 * 4096)): page header is empty"
 want 0 "$NRP" query cut.db 'SELECT count(*), min(end_time) > min(time) FROM loss'
 want_out '^1,1$'
+
+# A damaged event format: events may be missing on every CPU, all the time.
+sed 's/^ID: 1270$/IX: 1270/' "$DATA/thp-5.10-none.dat" >format.dat
+cmp -s format.dat "$DATA/thp-5.10-none.dat" && not_ok 'no format was damaged'
+salvaged format.dat
+want 0 "$NRP" query cut.db 'SELECT cpu, time, end_time IS NULL, count IS NULL, cause FROM loss ORDER BY cpu'
+for cpu in 0 1 2 3; do want_out "^$cpu,0,1,1,1\$"; done
+want 3 "$NRP" import format.dat -o new.db --strict
+want_error 'format.dat: offset [0-9]+: event format without a usable ID'
+want_absent new.db
+
+# A section that is not there: of symbols, nothing else needs it; of event formats, nothing is left.
+section() { # OFFSET: its id becomes that of none
+	cp "$DATA/thp-5.10.dat" section.dat
+	printf '\143' | dd of=section.dat bs=1 seek="$1" conv=notrunc status=none
+}
+section 3590
+salvaged section.dat
+want_error 'option 19 points at a section of kind 99'
+want_out 'none lost'
+want 0 "$NRP" query cut.db 'SELECT count(*) FROM hint_fault'
+want_out '^656$'
+section 1555
+want 3 "$NRP" import section.dat -o new.db
+want_error 'option 18 points at a section of kind 99'
+want_absent new.db
 done_testing
