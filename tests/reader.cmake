@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests of the trace-file reader. test_tracefile compares it with libtracecmd on real captures:
-# those of tests/data and of the folder that NRP_TRACES names; without any it is skipped.
+# those of tests/data, and with --wide those below the folder that NRP_TRACES names.
 add_library(nrp_trace_parts STATIC
 	${CMAKE_CURRENT_LIST_DIR}/tools/trace_parts.c
 	${CMAKE_CURRENT_LIST_DIR}/tools/trace_write.c)
@@ -30,4 +30,5 @@ target_compile_definitions(test_tracefile PRIVATE
 	NRP_TEST_DATA="${CMAKE_CURRENT_LIST_DIR}/data")
 target_link_libraries(test_tracefile PRIVATE nrp_trace_sample PkgConfig::TRACECMD)
 add_test(NAME tracefile COMMAND test_tracefile)
-set_tests_properties(tracefile PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME tracefile_wide COMMAND test_tracefile --wide)
+set_tests_properties(tracefile tracefile_wide PROPERTIES SKIP_RETURN_CODE 77)

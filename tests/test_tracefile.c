@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The trace-file reader against libtracecmd on real captures: all of tests/data, and those in
- * the folder that the environment variable NRP_TRACES names (kernels/, policy-pairs/, local/ and
- * public/trace_dat/).
+ * The trace-file reader against libtracecmd on real captures: those of tests/data, or with --wide
+ * every .dat below the folder that the environment variable NRP_TRACES names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@
 #include "tests/test_random.h"
 #include "tests/trace_sample.h"
 
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,22 +339,18 @@ static void a_capture_with_flipped_bytes_is_refused_or_read(void **state)
 	}
 }
 
-static void find_files(void)
+static int keep_capture(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
-	static const char *const below[] = { "kernels/*/*.dat", "policy-pairs/*.dat", "local/*.dat",
-					     "public/trace_dat/*.dat" };
-	const char *traces = getenv("NRP_TRACES");
-	char pattern[4096];
-	size_t i;
+	size_t n = strlen(path);
 
-	glob(NRP_TEST_DATA "/*.dat", 0, NULL, &files);
-	for (i = 0; traces && i < sizeof(below) / sizeof(*below); i++) {
-		snprintf(pattern, sizeof(pattern), "%s/%s", traces, below[i]);
-		glob(pattern, GLOB_APPEND, NULL, &files);
-	}
+	(void)st;
+	(void)at;
+	if (kind == FTW_F && n > 4 && !strcmp(path + n - 4, ".dat"))
+		glob(path, files.gl_pathc ? GLOB_APPEND : 0, NULL, &files);
+	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_those_of_libtracecmd_in_order_of_time),
@@ -362,14 +358,20 @@ int main(void)
 		cmocka_unit_test(a_capture_cut_short_anywhere_is_refused),
 		cmocka_unit_test(a_capture_with_flipped_bytes_is_refused_or_read),
 	};
+	bool wide = argc > 1 && !strcmp(argv[1], "--wide");
+	const char *below = wide ? getenv("NRP_TRACES") : NRP_TEST_DATA;
 	int rc;
 
-	find_files();
+	if (below)
+		nftw(below, keep_capture, 16, 0);
 	if (!files.gl_pathc) {
-		puts("skipped: no captures in tests/data, and NRP_TRACES names none");
+		puts("skipped: no captures, or NRP_TRACES names none");
 		return SKIPPED;
 	}
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	/* of many files the first test only: damage is tried on those of tests/data */
+	rc = wide ? cmocka_run_group_tests_name("wide", ((struct CMUnitTest[]){ tests[0] }), NULL,
+						NULL)
+		  : cmocka_run_group_tests(tests, NULL, NULL);
 	globfree(&files);
 	return rc;
 }
