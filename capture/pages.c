@@ -162,10 +162,17 @@ static int start_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t
 static int end_of_data(const struct nrp_tracefile *file, struct nrp_stream *s,
 		       struct nrp_error *err)
 {
-	if (!s->cut || s->cut_told)
+	bool other = s->events && !s->sum.damages && s->sum.events != s->events;
+
+	if ((!s->cut && !other) || s->cut_told)
 		return 0;
 	s->cut_told = true;
 	s->page_offset = s->end;
+	if (!s->cut)
+		return nrp_damaged(
+			file, err, s->end,
+			"data taken for those of CPU %u have %llu events instead of %llu", s->cpu,
+			(unsigned long long)s->sum.events, (unsigned long long)s->events);
 	if (s->want_end > s->end)
 		return nrp_cut_short(file, s->end, "data of a CPU", s->want_end, err);
 	return nrp_damaged(file, err, s->end, "data of CPU %u are missing", s->cpu);

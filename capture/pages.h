@@ -31,6 +31,7 @@ struct nrp_stream {
 	uint64_t limit;      /* nothing lies behind this file offset */
 	uint64_t want_end;   /* what the header says; > end: the rest is not in the file */
 	bool cut;            /* data are missing behind the end */
+	uint64_t events;     /* that there must be, if this was found by its looks; else 0 */
 
 	uint64_t pos;      /* next byte in the file */
 	uint64_t released; /* the mapping was given back up to here */

@@ -277,6 +277,7 @@ static struct nrp_stream stream_of(const struct nrp_tracefile *file,
 		.limit = data->limit < file->size ? data->limit : file->size,
 		.want_end = data->want_end,
 		.cut = data->want_end > data->offset + data->size,
+		.events = data->events,
 	};
 }
 

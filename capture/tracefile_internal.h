@@ -161,6 +161,7 @@ struct nrp_cpu_data {
 	uint64_t limit;     /* the data ends before this file offset */
 	uint64_t want_end;  /* end of the data if the file is cut there; 0: not known to be */
 	bool compressed;
+	uint64_t events; /* that the data must have, if whole; 0: not known */
 };
 /* Checks and adds a stream, if the CPU has data. @at: file offset of the description. */
 int nrp_tracefile_add_cpu(struct nrp_tracefile *file, const struct nrp_cpu_data *data, uint64_t at,

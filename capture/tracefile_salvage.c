@@ -3,14 +3,22 @@
  * CPU data of v7 files whose table is missing: trace-cmd writes the table behind the data, so that
  * a file cut in the data has none. The data of the CPUs follow each other, each from the start of a
  * page on, in the order of CPU ids; CPUs that recorded nothing are left out, and the statistics in
- * front of the data say which. Compressed data show where they end; others do not, and are lost.
+ * front of the data say which, and how many events each has: if data have another number, they are
+ * reported as damage. Compressed data show where they end; others do not, and are lost.
  */
 #include "capture/tracefile_internal.h"
+
+/* Events that the CPU recorded and nobody overwrote: those in its data. */
+static uint64_t events_of(const struct nrp_cpu_stat *stat)
+{
+	return (uint64_t)(stat->entries > 0 ? stat->entries : 0) +
+	       (uint64_t)(stat->read > 0 ? stat->read : 0);
+}
 
 /* Did this CPU of the instance record events? */
 static bool recorded(const struct nrp_cpu_stat *stat, uint32_t rank)
 {
-	return stat->group == rank && (stat->entries > 0 || stat->read > 0);
+	return stat->group == rank && events_of(stat);
 }
 
 /*
@@ -36,14 +44,15 @@ static uint64_t behind_chunks(const struct nrp_tracefile *file, uint64_t at, uin
 }
 
 /* The CPU's chunks at @at: a stream, or a lost one. *@ret_next: behind them, or the end. */
-static int add_cpu(struct nrp_tracefile *file, const struct nrp_section *section, uint32_t rank,
-		   uint32_t cpu, uint64_t at, uint64_t *ret_next, struct nrp_error *err)
+static int add_cpu(struct nrp_tracefile *file, const struct nrp_section *section,
+		   const struct nrp_cpu_stat *stat, uint64_t at, uint64_t *ret_next,
+		   struct nrp_error *err)
 {
 	bool cut;
 	struct nrp_cpu_data data = {
-		.cpu = cpu,
+		.cpu = stat->cpu,
 		.page_size = file->page_size,
-		.rank = rank,
+		.rank = stat->group,
 		.offset = at,
 		.limit = section->end,
 		.compressed = true,
@@ -51,10 +60,12 @@ static int add_cpu(struct nrp_tracefile *file, const struct nrp_section *section
 
 	*ret_next = behind_chunks(file, at, section->end, &cut);
 	if (*ret_next <= at || *ret_next - at <= 4)
-		return nrp_tracefile_lose_cpu(file, cpu, rank, section->end, err);
+		return nrp_tracefile_lose_cpu(file, stat->cpu, stat->group, section->end, err);
 	data.size = *ret_next - at - 4;
 	if (cut)
 		data.want_end = section->want_end; /* or earlier */
+	else
+		data.events = events_of(stat);
 	return nrp_tracefile_add_cpu(file, &data, section->at, err);
 }
 
@@ -102,7 +113,7 @@ int nrp_salvage_buffer(struct nrp_tracefile *file, const struct nrp_section *sec
 		found++;
 		at = next_start(file, at);
 		if (split && at < section->end)
-			rc = add_cpu(file, section, rank, stat->cpu, at, &at, err);
+			rc = add_cpu(file, section, stat, at, &at, err);
 		else
 			rc = nrp_tracefile_lose_cpu(file, stat->cpu, rank, section->end, err);
 	}

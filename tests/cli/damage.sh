@@ -109,4 +109,36 @@ section 1555
 want 3 "$NRP" import section.dat -o new.db
 want_error 'option 18 points at a section of kind 99'
 want_absent new.db
+
+# Bytes changed at random: imported or refused, and what is imported can be looked at, verified and replayed.
+seed=${NRP_TEST_SEED:-$$}
+RANDOM=$seed
+echo "NRP_TEST_SEED=$seed"
+for file in thp-6.12-v6 thp-5.10; do
+	for ((n = 0; n < 12; n++)); do
+		cp "$DATA/$file.dat" random.dat
+		size=$(stat -c %s random.dat)
+		for ((i = 0; i <= n % 4; i++)); do
+			printf "\\$(printf %03o $((RANDOM % 256)))" |
+				dd of=random.dat bs=1 seek=$((4000 + (RANDOM * 32768 + RANDOM) % (size - 4000))) conv=notrunc status=none
+		done
+		rm -f random.db
+		known_leaks "$NRP" import -q random.dat -o random.db --facts "$DATA/${file%-v6}.facts" >out 2>err
+		status=$?
+		case $status in
+		0) [ ! -s err ] && ok || not_ok "exit 0 with an error line: $(cat err)" ;;
+		3) want_error '^numareplay: random.dat: ' ;;
+		*) not_ok "import of random damage: exit $status: $(head -3 err)" ;;
+		esac
+		[ -e random.db ] || continue
+		want 0 "$NRP" info random.db
+		for command in 'verify random.db' 'replay random.db --new off'; do
+			"$NRP" $command >out 2>err
+			case $? in
+			0 | 1 | 3) ok ;;
+			*) not_ok "$command after random damage: $(head -3 err)" ;;
+			esac
+		done
+	done
+done
 done_testing

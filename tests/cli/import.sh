@@ -79,13 +79,12 @@ for pair in thp-6.12:thp-6.12-v6 thp-5.10:thp-5.10-none; do
 	done
 done
 
-# The second reader gives the same records, and reads whole files only. It leaks: see second_reader_leaks.h.
-export ASAN_OPTIONS=detect_leaks=0
+# The second reader gives the same records, and reads whole files only.
 for file in thp-6.12-v6 thp-5.10 hugetlb-6.12; do
 	rm -f x.db y.db
 	want 0 "$NRP" import "$DATA/$file.dat" -o x.db --reader own
 	cp out own
-	want 0 "$NRP" import "$DATA/$file.dat" -o y.db --reader libtracecmd
+	want 0 known_leaks "$NRP" import "$DATA/$file.dat" -o y.db --reader libtracecmd
 	want_same out own
 	for kind in hint_fault scan_pass scan_range scan_skip migration task_move task_life hugetlb loss; do
 		"$NRP" query x.db "SELECT * FROM $kind ORDER BY time, tid" >x.csv 2>/dev/null
@@ -99,7 +98,6 @@ want_error 'cut.dat: offset [0-9]+: cut short'
 want_absent new.db
 want 2 "$NRP" import "$DATA/thp-5.10.dat" -o new.db --reader other
 want_error 'own and libtracecmd'
-unset ASAN_OPTIONS
 
 # Side files: what is no number is refused, not guessed.
 side() { # PATTERN TEXT: a facts file that is refused
