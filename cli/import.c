@@ -101,8 +101,9 @@ static void print_damage(FILE *out, const struct nrp_import_damage *d)
 		fprintf(out, "  CPU %u: %llu events salvaged", c->cpu,
 			(unsigned long long)c->events);
 		if (c->damages)
-			fprintf(out, ", %llu damaged places from offset %llu on",
-				(unsigned long long)c->damages, (unsigned long long)c->offset);
+			fprintf(out, ", %llu damaged place%s from offset %llu on",
+				(unsigned long long)c->damages, c->damages == 1 ? "" : "s",
+				(unsigned long long)c->offset);
 		else
 			fprintf(out, ", undamaged");
 		fprintf(out, "%s\n", c->lost_at_end ? ", its end is missing" : "");
@@ -306,6 +307,10 @@ static enum nrp_status check_usage(const struct cli_args *args)
 				       options[i].name);
 			return NRP_USAGE;
 		}
+	}
+	if (cli_given(args, OPT_STRICT) && cli_given(args, OPT_ACCEPT)) {
+		cli_error_text("--strict refuses what --accept-damage accepts: give one of them");
+		return NRP_USAGE;
 	}
 	if (reader && strcmp(reader, "own") && strcmp(reader, "libtracecmd")) {
 		cli_error_text("--reader %s: there are own and libtracecmd", reader);

@@ -149,8 +149,8 @@ static double seconds(const struct nrp_capture *capture, uint64_t time)
 
 static void print_sum(const struct loss_sum *s, const struct nrp_capture *capture)
 {
-	printf("    CPU %-5u %llu gaps: %s, ", s->cpu, (unsigned long long)s->gaps,
-	       cause_name(s->cause));
+	printf("    CPU %-5u %llu gap%s: %s, ", s->cpu, (unsigned long long)s->gaps,
+	       s->gaps == 1 ? "" : "s", cause_name(s->cause));
 	if (s->unknown < s->gaps)
 		printf("%llu events%s", (unsigned long long)s->lost, s->unknown ? " and " : "");
 	if (s->unknown)

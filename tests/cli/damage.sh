@@ -18,8 +18,8 @@ want_out '^thp-5.10: 4004 events .* none lost$'
 head -c 20000 "$DATA/thp-5.10.dat" >cut.dat
 salvaged cut.dat
 want_out '^  CPU 0: 989 events salvaged, undamaged$'
-want_out '^  CPU 1: [0-9]+ events salvaged, 1 damaged places from offset 19959 on, its end is missing$'
-want_out '^  CPU 3: 0 events salvaged, 1 damaged places from offset 20000 on, its end is missing$'
+want_out '^  CPU 1: [0-9]+ events salvaged, 1 damaged place from offset 19959 on, its end is missing$'
+want_out '^  CPU 3: 0 events salvaged, 1 damaged place from offset 20000 on, its end is missing$'
 want 0 "$NRP" query cut.db 'SELECT cpu, count IS NULL, cause, end_time IS NULL, read_before > 0, offset FROM loss ORDER BY cpu'
 want_out '^1,1,1,1,1,19959$'
 want_out '^2,1,1,1,0,20000$'
@@ -30,7 +30,7 @@ want 0 "$NRP" query whole.db "SELECT count(*) FROM hint_fault WHERE cpu = 0"
 want_same out of-cut
 want 0 "$NRP" info cut.db
 want_out 'LOST +0 events and 3 gaps of unknown size'
-want_out 'CPU 1 +1 gaps: damaged data, 1 of unknown size, from [0-9.]+ s to the end, offset 19959, [0-9]+ events read before'
+want_out 'CPU 1 +1 gap: damaged data, 1 of unknown size, from [0-9.]+ s to the end, offset 19959, [0-9]+ events read before'
 want 0 "$NRP" info cut.db --json
 want_json '.info.events.gaps == 3 and (.info.losses | length) == 3 and .info.losses[0].to == null'
 want_json '.info.losses[0] | .cpu == 1 and .cause == "damaged data" and .offset == 19959'
@@ -55,6 +55,8 @@ want_json '.captures[0].damage.cpus[0] == {"cpu":0,"events":989,"lost":0,"gaps":
 want_json '.captures[0].damage.cpus[1] | .lost_at_end and .gaps == 1 and .offset == 19959'
 want 3 "$NRP" import cut.dat -o new.db --strict
 want_absent new.db
+want 2 "$NRP" import cut.dat -o new.db --strict --accept-damage
+want_error 'give one of them'
 want 0 "$NRP" import "$DATA/thp-5.10.dat" -o cut.db --json
 want_json '.captures[0].damage == null'
 
@@ -75,6 +77,21 @@ head -c $((size - 1)) "$DATA/thp-6.12-v6.dat" >cut.dat
 salvaged cut.dat
 want 0 "$NRP" query cut.db 'SELECT cpu, read_before, offset FROM loss'
 want_out "^3,666,$((size - 1))\$" # all 666 events of CPU 3: what is cut is padding
+
+# Events that the ring buffer dropped while recording, a known number and an unknown one: lost, but no damage.
+last=$((size - 4096))
+commit=$(od -An -tu4 -j $((last + 8)) -N 4 "$DATA/thp-6.12-v6.dat")
+for flags in '\200:NULL:0 events and 1 gaps' '\300:7:7 events and 0 gaps'; do
+	IFS=: read -r bits count text <<<"$flags"
+	cp "$DATA/thp-6.12-v6.dat" overrun.dat
+	printf '\007' | dd of=overrun.dat bs=1 seek=$((last + 16 + commit)) conv=notrunc status=none
+	printf "$bits" | dd of=overrun.dat bs=1 seek=$((last + 11)) conv=notrunc status=none
+	rm -f overrun.db
+	want 0 "$NRP" import overrun.dat -o overrun.db --strict
+	want_out "LOST $text of unknown size"
+	want 0 "$NRP" query overrun.db "SELECT cpu, ifnull(count, 'NULL'), cause, offset IS NULL, end_time > time FROM loss"
+	want_out "^3,$count,0,1,1\$"
+done
 
 # A page of zeros in the middle: the reader finds the next one.
 cp "$DATA/thp-6.12-v6.dat" hole.dat
