@@ -139,7 +139,7 @@ want 0 "$NRP" query node.db 'SELECT max(src_nid) FROM hint_fault'
 want_out '^1$'
 # A field of a size that its type has not: the format is damaged.
 sed 's/field:s32 scan_seq;\toffset:40;\tsize:4;/field:s32 scan_seq;\toffset:40;\tsize:3;/' node.dat >size.dat
-want 3 "$NRP" import -q size.dat -o size.db
+want 3 "$NRP" import -q size.dat -o size.db --strict
 want_error 'size.dat: event format numareplay:filter_begin has a field that has not the size of its type: '
 want_absent size.db
 
