@@ -6,6 +6,11 @@
 #include <sys/mman.h>
 
 #define MIN_SLOTS 4096
+/*
+ * Behind a full slot: odd, so that all are met in the end, and beyond the neighbours, which would
+ * push one another on.
+ */
+#define STEP 9
 #define LINE 64
 #define HUGE_PAGE ((size_t)2 << 20) /* of most machines; only the speed depends on it */
 
@@ -67,7 +72,7 @@ static size_t home(uint32_t mm, uint64_t vfn)
 /* The page that begins at @vfn, or the free slot for it. */
 static struct nrp_page *slot_of(const struct nrp_page_table *t, uint32_t mm, uint64_t vfn)
 {
-	for (size_t i = home(mm, vfn) & t->mask;; i = (i + 1) & t->mask) {
+	for (size_t i = home(mm, vfn) & t->mask;; i = (i + STEP) & t->mask) {
 		struct nrp_page *p = &t->slots[i];
 
 		if (!p->mm || (p->vfn == vfn && p->mm == mm))
@@ -96,7 +101,7 @@ static struct nrp_page *make(struct nrp_page_table *t, uint32_t mm, uint64_t vfn
 	struct nrp_page *p = slot_of(t, mm, vfn);
 
 	if (!p->mm) {
-		if (4 * (t->count + 1) > 3 * t->mask) {
+		if (2 * (t->count + 1) > t->mask) {
 			if (!grow(t))
 				return NULL;
 			p = slot_of(t, mm, vfn);
