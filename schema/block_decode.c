@@ -341,9 +341,8 @@ int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const voi
 	r = read_header(block, &all, kind, &stored_columns, &table, ret_why);
 	if (r == 0)
 		r = read_streams(block, &all, ret_why);
-	/* The time is always wanted: cursors merge by it. */
 	if (r == 0)
-		r = read_columns(block, &table, stored_columns, columns | 1, ret_why);
+		r = read_columns(block, &table, stored_columns, columns, ret_why);
 	if (r == 0) {
 		for (uint32_t i = 0; i < block->nr_columns; i++) {
 			const struct column *c = &block->columns[i];

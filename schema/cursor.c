@@ -43,7 +43,8 @@ struct nrp_cursor {
 	sqlite3_stmt *select;
 	struct entry *entries; /* in order of their start */
 	size_t nr_entries, next_entry;
-	struct source **heap; /* open blocks, the one with the next row first */
+	struct nrp_block_counts *counts; /* NULL: nobody counts */
+	struct source **heap;            /* open blocks, the one with the next row first */
 	size_t nr_open;
 	struct source **idle; /* finished ones, whose buffers are used again */
 	size_t nr_idle;
@@ -111,17 +112,86 @@ static int add_entry(struct nrp_cursor *cursor, size_t *room, const struct entry
 	return 0;
 }
 
-static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id, int64_t lo, int64_t hi,
-		       struct nrp_error *err)
+static void count_left_out(const struct nrp_cursor *cursor)
+{
+	if (cursor->counts)
+		cursor->counts->left_out++;
+}
+
+/* Is it one of the columns whose minimum and maximum are in the table of blocks itself? */
+static const char *block_range_of(const struct nrp_kind *desc, int column)
+{
+	if (column == desc->tgid_column)
+		return "tgid";
+	for (size_t i = 0; i < sizeof(desc->nid_columns) / sizeof(desc->nid_columns[0]); i++)
+		if (column == desc->nid_columns[i])
+			return "nid";
+	return NULL;
+}
+
+/*
+ * Appends the condition that a block may hold a value within the bound. A block whose range is not
+ * on record may; one that is NULL throughout may not.
+ */
+static void append_bound(const struct nrp_cursor *cursor, sqlite3_str *sql,
+			 const struct nrp_bound *bound, bool has_ranges)
+{
+	const char *range = block_range_of(cursor->desc, bound->column);
+
+	if (range)
+		sqlite3_str_appendf(sql, " AND ifnull(%s_max >= %lld AND %s_min <= %lld, 0)", range,
+				    bound->lo, range, bound->hi);
+	if (has_ranges)
+		sqlite3_str_appendf(
+			sql,
+			" AND ifnull((SELECT ifnull(r.max >= %lld AND r.min <= %lld, 0) "
+			"FROM main.block_range r WHERE r.block_id = b.id AND "
+			"r.column = %d), 1)",
+			bound->lo, bound->hi, bound->column);
+}
+
+/* The blocks of the capture, and for each whether the bounds leave it in. */
+static int prepare_list(const struct nrp_cursor *cursor, const struct nrp_bound *bounds,
+			size_t nr_bounds, sqlite3_stmt **ret, struct nrp_error *err)
+{
+	sqlite3_str *sql = sqlite3_str_new(cursor->db);
+	int64_t has_ranges;
+	char *text;
+	int r;
+
+	/* Files of earlier versions have no such table. */
+	r = nrp_db_integer(cursor->db, cursor->path,
+			   "SELECT count(*) FROM main.sqlite_schema WHERE name = 'block_range'",
+			   &has_ranges, err);
+	sqlite3_str_appendall(sql, "SELECT id, time_min, time_max, rows, 1");
+	for (size_t i = 0; r == 0 && i < nr_bounds; i++)
+		if (bounds[i].column != 0)
+			append_bound(cursor, sql, &bounds[i], has_ranges);
+	sqlite3_str_appendall(sql, " FROM main.block b WHERE capture_id = ? AND kind = ?");
+	text = sqlite3_str_finish(sql);
+	if (r == 0)
+		r = text ? nrp_db_prepare(cursor->db, cursor->path, text, ret, err)
+			 : nrp_fail_nomem(err);
+	sqlite3_free(text);
+	return r;
+}
+
+static bool within_time(const struct entry *entry, const struct nrp_bound *bounds, size_t nr_bounds)
+{
+	for (size_t i = 0; i < nr_bounds; i++)
+		if (bounds[i].column == 0 && !overlaps(entry, bounds[i].lo, bounds[i].hi))
+			return false;
+	return true;
+}
+
+static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id,
+		       const struct nrp_bound *bounds, size_t nr_bounds, struct nrp_error *err)
 {
 	sqlite3_stmt *stmt;
 	size_t room = 0;
 	int step, r;
 
-	r = nrp_db_prepare(cursor->db, cursor->path,
-			   "SELECT id, time_min, time_max, rows FROM block "
-			   "WHERE capture_id = ? AND kind = ?",
-			   &stmt, err);
+	r = prepare_list(cursor, bounds, nr_bounds, &stmt, err);
 	if (r < 0)
 		return r;
 	sqlite3_bind_int64(stmt, 1, capture_id);
@@ -137,7 +207,9 @@ static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id, int64_t lo
 		if (entry.time_max < entry.start.time)
 			r = fail_block(cursor, entry.start.block_id, -EBADMSG,
 				       "its times are in the wrong order", err);
-		else if (overlaps(&entry, lo, hi) && add_entry(cursor, &room, &entry) < 0)
+		else if (!sqlite3_column_int(stmt, 4) || !within_time(&entry, bounds, nr_bounds))
+			count_left_out(cursor);
+		else if (add_entry(cursor, &room, &entry) < 0)
 			r = nrp_fail_nomem(err);
 		if (r < 0)
 			break;
@@ -337,6 +409,8 @@ static int open_next(struct nrp_cursor *cursor, struct nrp_error *err)
 	nrp_block_choose(source->block, cursor->where);
 	source->at = entry->start;
 	source->time_max = entry->time_max;
+	if (cursor->counts)
+		cursor->counts->read++;
 	r = load_block(cursor, entry, source, err);
 	if (r == 0)
 		r = read_batch(cursor, source, err);
@@ -436,9 +510,10 @@ static int next_run(struct nrp_cursor *cursor, struct nrp_error *err)
 
 /* ---- interface ---------------------------------------------------------------------- */
 
-int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path,
-			  int64_t capture_id, enum nrp_record_kind kind, uint64_t columns,
-			  int64_t lo, int64_t hi, struct nrp_error *err)
+int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *path,
+			    int64_t capture_id, enum nrp_record_kind kind, uint64_t columns,
+			    const struct nrp_bound *bounds, size_t nr_bounds,
+			    struct nrp_block_counts *counts, struct nrp_error *err)
 {
 	struct nrp_cursor *cursor;
 	int r;
@@ -453,14 +528,17 @@ int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path
 	cursor->path = strdup(path);
 	cursor->desc = nrp_kind(kind);
 	cursor->kind = kind;
-	cursor->columns = columns;
+	/* Cursors merge by the time. */
+	cursor->columns = columns | 1;
 	cursor->where = -1;
+	cursor->counts = counts;
 	r = cursor->path ? 0 : nrp_fail_nomem(err);
 	if (r == 0)
-		r = nrp_db_prepare(db, path, "SELECT data, checksum, codec FROM block WHERE id = ?",
+		r = nrp_db_prepare(db, path,
+				   "SELECT data, checksum, codec FROM main.block WHERE id = ?",
 				   &cursor->select, err);
 	if (r == 0)
-		r = list_blocks(cursor, capture_id, lo, hi, err);
+		r = list_blocks(cursor, capture_id, bounds, nr_bounds, err);
 	if (r < 0) {
 		nrp_cursor_close(cursor);
 		return r;
@@ -472,8 +550,8 @@ int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path
 int nrp_cursor_open(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
 		    enum nrp_record_kind kind, uint64_t columns, struct nrp_error *err)
 {
-	return nrp_cursor_open_range(ret, nrp_store_db(store), nrp_store_path(store), capture_id,
-				     kind, columns, INT64_MIN, INT64_MAX, err);
+	return nrp_cursor_open_bounded(ret, store->db, store->path, capture_id, kind, columns, NULL,
+				       0, NULL, err);
 }
 
 int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,

@@ -5,6 +5,12 @@
 
 #include "numareplay/store.h"
 
+#ifdef NRP_EXTENSION /* loaded into a program that has a SQLite of its own: its functions are      \
+			called */
+#include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT3
+#endif
+
 #include <sys/types.h>
 
 /* The text of schema.sql. */
@@ -24,6 +30,9 @@ struct nrp_store {
 	sqlite3_stmt *name_add;
 };
 
+#define NRP_REMEDY_NOT_OURS "give a file written by numareplay import or capture"
+#define NRP_REMEDY_DAMAGED "copy the file again, or import the trace again"
+
 /* As nrp_store_fail() and nrp_store_prepare() for a bare connection. */
 int nrp_db_fail(sqlite3 *db, const char *path, struct nrp_error *err, const char *doing);
 int nrp_db_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret,
@@ -32,10 +41,9 @@ int nrp_db_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt 
 int nrp_db_integer(sqlite3 *db, const char *path, const char *sql, int64_t *ret,
 		   struct nrp_error *err);
 
-/*
- * Checks that the open database is ours, of a version that we read, and has all its tables
- * (open.c).
- */
+/* Checks that the open database is ours and of a version that we read. */
+int nrp_db_check_version(sqlite3 *db, const char *path, struct nrp_error *err);
+/* The same, and that it has all its tables (open.c). */
 int nrp_db_check_identity(sqlite3 *db, const char *path, struct nrp_error *err);
 
 /* The file is still empty: no table exists, so nothing can be asked of it. */
@@ -64,15 +72,32 @@ static inline uint64_t nrp_from_sql(int64_t value)
 
 /* ---- cursors on a bare connection (vtab.c, the loadable extension) ------------------ */
 
+/* Rows whose column lies in [lo, hi] as SQL compares them (signed); NULL does not. */
+struct nrp_bound {
+	int column; /* NRP_COL() */
+	int64_t lo, hi;
+};
+
+/* Counted over all cursors of a connection. */
+struct nrp_block_counts {
+	uint64_t read;     /* blocks decompressed */
+	uint64_t left_out; /* blocks that cannot hold a row within the bounds */
+};
+
 /*
- * As nrp_cursor_open(), for blocks that hold times in [@lo, @hi] as SQL compares them (signed);
- * rows outside can still come out of these blocks.
+ * As nrp_cursor_open(), but without the blocks that cannot hold a row within all @bounds, by what
+ * the file says about their smallest and largest values; rows outside can still come out of the
+ * others.
+ * @counts may be NULL, else it must outlive the cursor.
  */
-int nrp_cursor_open_range(struct nrp_cursor **ret, sqlite3 *db, const char *path,
-			  int64_t capture_id, enum nrp_record_kind kind, uint64_t columns,
-			  int64_t lo, int64_t hi, struct nrp_error *err);
+int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *path,
+			    int64_t capture_id, enum nrp_record_kind kind, uint64_t columns,
+			    const struct nrp_bound *bounds, size_t nr_bounds,
+			    struct nrp_block_counts *counts, struct nrp_error *err);
 
 /* Registers the virtual tables on any connection to one of our databases; a SQLite result code. */
 int nrp_register_tables(sqlite3 *db);
+/* The one that describes the columns of all others (column_doc.c). */
+int nrp_register_column_doc(sqlite3 *db);
 
 #endif

@@ -15,14 +15,12 @@
 #define HEADER_OFFSET_PAGE_SIZE 16
 #define HEADER_OFFSET_CHANGES 24
 #define HEADER_OFFSET_PAGES 28
-#define HEADER_OFFSET_VERSION 60
-#define HEADER_OFFSET_APPLICATION 68
 #define HEADER_OFFSET_VALID_FOR 92
 
 #define BUSY_TIMEOUT_MS 1000
 
-static const char not_ours_remedy[] = "give a file written by numareplay import or capture";
-static const char damaged_remedy[] = "copy the file again, or import the trace again";
+static const char not_ours_remedy[] = NRP_REMEDY_NOT_OURS;
+static const char damaged_remedy[] = NRP_REMEDY_DAMAGED;
 
 /* Fails with what sqlite3_open_v2() or the system said. */
 static int fail_open(struct nrp_store *store, struct nrp_error *err)
@@ -171,27 +169,9 @@ static int check_tables(sqlite3 *db, const char *path, struct nrp_error *err)
 
 int nrp_db_check_identity(sqlite3 *db, const char *path, struct nrp_error *err)
 {
-	int64_t application = 0, version = 0;
-	int r;
+	int r = nrp_db_check_version(db, path, err);
 
-	r = nrp_db_integer(db, path, "PRAGMA application_id", &application, err);
-	if (r == 0)
-		r = nrp_db_integer(db, path, "PRAGMA user_version", &version, err);
-	if (r < 0)
-		return r;
-	if (application != NRP_APPLICATION_ID)
-		return nrp_fail(err, NRP_INPUT, -EINVAL, path, HEADER_OFFSET_APPLICATION,
-				not_ours_remedy, "is a SQLite database but not numareplay's");
-	if (version > NRP_SCHEMA_VERSION)
-		return nrp_fail(err, NRP_INPUT, -ENOTSUP, path, HEADER_OFFSET_VERSION,
-				"use a newer numareplay",
-				"has schema version %lld; this program knows version %d and older",
-				(long long)version, NRP_SCHEMA_VERSION);
-	if (version < 1)
-		return nrp_fail(err, NRP_INPUT, -EBADMSG, path, HEADER_OFFSET_VERSION,
-				damaged_remedy, "is damaged: schema version %lld does not exist",
-				(long long)version);
-	return check_tables(db, path, err);
+	return r < 0 ? r : check_tables(db, path, err);
 }
 
 /* Writing into a damaged database makes it worse, so that writers look first. */

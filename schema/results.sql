@@ -1,6 +1,16 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
--- Results that came with schema version 2. Run on new databases behind schema.sql, and on those of
--- version 1 when something is written to them.
+-- What came with schema versions 2 (results) and 3 (ranges of blocks). Run on new databases behind
+-- schema.sql, and on those of earlier versions when something is written to them.
+
+-- Smallest and largest value of a column in a block; cursors leave blocks out by it. None: not known
+-- (blocks of earlier versions), or no range of signed numbers. The time's is in table block.
+CREATE TABLE IF NOT EXISTS block_range (
+	block_id INTEGER NOT NULL REFERENCES block(id) ON DELETE CASCADE, -- block
+	column INTEGER NOT NULL,           -- number of the column in its kind's list, from 0: time
+	min INTEGER,                       -- smallest value; NULL: every row is NULL
+	max INTEGER,                       -- largest value
+	PRIMARY KEY (block_id, column)
+) STRICT, WITHOUT ROWID;
 
 -- Touch rates: how often armed pages of a VMA were touched from one node. They belong to the capture,
 -- and are kept with each replay of it.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
 --
--- The numareplay database, schema version 1 (user_version); application_id 0x6e72706c "nrpl".
+-- The numareplay database, what was in schema version 1 (user_version); application_id 0x6e72706c "nrpl".
 -- One file holds one or several captures and the results of replays of them.
 --
 -- Conventions. Every table is STRICT; ids count from 1; an unknown value is NULL, never 0 or -1.

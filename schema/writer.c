@@ -24,7 +24,7 @@ struct sort_key {
 struct nrp_writer {
 	struct nrp_store *store;
 	int64_t capture_id;
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert, *insert_range;
 	struct nrp_encoder *encoder;
 	struct sort_key *keys; /* NRP_BLOCK_ROWS, once a block is out of order */
 	uint32_t *order;
@@ -50,6 +50,10 @@ int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t cap
 				   "tgid_min, tgid_max, nid_min, nid_max, codec, checksum, "
 				   "raw_size, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				   &writer->insert, err);
+	if (r == 0)
+		r = nrp_db_prepare(nrp_store_db(store), nrp_store_path(store),
+				   "INSERT INTO block_range VALUES (?, ?, ?, ?)",
+				   &writer->insert_range, err);
 	if (r < 0) {
 		nrp_writer_free(writer);
 		return r;
@@ -68,6 +72,7 @@ struct nrp_writer *nrp_writer_free(struct nrp_writer *writer)
 	}
 	nrp_encoder_free(writer->encoder);
 	sqlite3_finalize(writer->insert);
+	sqlite3_finalize(writer->insert_range);
 	free(writer->keys);
 	free(writer->order);
 	free(writer);
@@ -178,6 +183,36 @@ static int insert_block(struct nrp_writer *writer, enum nrp_record_kind kind,
 	return r;
 }
 
+/* What the columns of the block written last hold, but for the time, which the block itself says.
+ */
+static int insert_ranges(struct nrp_writer *writer, const struct nrp_columns *columns,
+			 const struct nrp_block_image *image, struct nrp_error *err)
+{
+	sqlite3_stmt *stmt = writer->insert_range;
+	int r = 0;
+
+	sqlite3_bind_int64(stmt, 1, sqlite3_last_insert_rowid(writer->store->db));
+	for (uint32_t c = 1; r == 0 && c < columns->desc->nr_columns; c++) {
+		int64_t min = nrp_to_sql(image->min[c]), max = nrp_to_sql(image->max[c]);
+
+		sqlite3_bind_int(stmt, 2, (int)c);
+		if (columns->present >> c & 1) {
+			/* Values on both sides of 2^63 are no range as SQL compares them. */
+			if (min > max)
+				continue;
+			sqlite3_bind_int64(stmt, 3, min);
+			sqlite3_bind_int64(stmt, 4, max);
+		}
+		if (sqlite3_step(stmt) != SQLITE_DONE)
+			r = nrp_store_fail(writer->store, err, "store the ranges of a block");
+		sqlite3_reset(stmt);
+		sqlite3_bind_null(stmt, 3);
+		sqlite3_bind_null(stmt, 4);
+	}
+	sqlite3_clear_bindings(stmt);
+	return r;
+}
+
 static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, struct nrp_error *err)
 {
 	struct buffer *buffer = &writer->buffers[kind];
@@ -193,6 +228,8 @@ static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, str
 	if (r < 0)
 		return nrp_fail_nomem(err);
 	r = insert_block(writer, kind, columns, &image, err);
+	if (r == 0)
+		r = insert_ranges(writer, columns, &image, err);
 	nrp_columns_reset(columns);
 	return r;
 }

@@ -17,7 +17,7 @@
 /* "nrpl": application_id of our databases. */
 #define NRP_APPLICATION_ID 0x6e72706c
 /* user_version written and the newest one understood. */
-#define NRP_SCHEMA_VERSION 2
+#define NRP_SCHEMA_VERSION 3
 /* Rows per column block. */
 #define NRP_BLOCK_ROWS 65536
 
@@ -172,9 +172,10 @@ int nrp_store_count(struct nrp_store *store, int64_t capture_id, enum nrp_record
 /* ---- SQL over samples --------------------------------------------------------------- */
 
 /*
- * Registers one eponymous virtual table per record kind on the store's connection. Each has the
- * kind's columns plus capture_id (first column) and pushes time and capture_id constraints down to
- * the blocks.
+ * Registers one eponymous virtual table per record kind on the store's connection. Each has
+ * capture_id and the kind's columns, and leaves out the blocks that comparisons of columns with
+ * values (=, <, <=, >, >=, BETWEEN, IN) rule out. Table column_doc describes the columns. The
+ * functions nrp_blocks_read() and nrp_blocks_left_out() count blocks since then.
  */
 int nrp_store_register_tables(struct nrp_store *store, struct nrp_error *err);
 
