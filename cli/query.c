@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_JSON };
+enum { OPT_JSON, OPT_STATS };
 
 #define MAX_SQL (1 << 20)    /* bytes of a statement read from standard input */
 #define MAX_VALUE (64 << 20) /* bytes of a value or row; a block of records is never larger */
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = { "json", 0, NULL, "rows as a JSON array of objects instead of CSV" },
+	[OPT_STATS] = { "stats", 0, NULL, "then print to stderr how many blocks were read" },
 	{ NULL, 0, NULL, NULL },
 };
 
@@ -222,6 +223,24 @@ static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool js
 	return NRP_DONE;
 }
 
+/* How many blocks of records the queries read, and how many their conditions ruled out. */
+static enum nrp_status print_stats(struct nrp_store *store)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	sqlite3_stmt *s =
+		nrp_store_prepare(store, "SELECT nrp_blocks_read(), nrp_blocks_left_out()", &err);
+
+	if (!s)
+		return cli_error(&err);
+	fflush(stdout);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		fprintf(stderr, "blocks: %lld read, %lld left out\n",
+			(long long)sqlite3_column_int64(s, 0),
+			(long long)sqlite3_column_int64(s, 1));
+	sqlite3_finalize(s);
+	return NRP_DONE;
+}
+
 static char *read_stdin(void)
 {
 	char *sql = malloc(MAX_SQL + 1);
@@ -251,6 +270,8 @@ static enum nrp_status run(const struct cli_args *args)
 		s = run_sql(store, args->files < 2 ? input ? input : "" : args->file[1],
 			    cli_given(args, OPT_JSON));
 		free(input);
+		if (s == NRP_DONE && cli_given(args, OPT_STATS))
+			s = print_stats(store);
 	}
 	nrp_store_close(store);
 	return s;
@@ -262,6 +283,7 @@ const struct cli_command cli_query = {
 	.summary = "run SQL over results and records (from standard input without SQL)",
 	.details =
 		"Every record kind is a table: hint_fault, scan_pass, scan_range, migration, ..\n"
+		"column_doc says what their columns mean.\n"
 		"Example: numareplay query DB \"SELECT this_nid, src_nid, count(*) FROM "
 		"hint_fault\n"
 		"GROUP BY 1, 2\". Output is CSV, one empty line between result sets.",

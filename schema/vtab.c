@@ -136,11 +136,13 @@ static char operator_of(sqlite3_index_info *info, int i)
 			return 'i';
 		return '=';
 	case SQLITE_INDEX_CONSTRAINT_GT:
+		return '>';
 	case SQLITE_INDEX_CONSTRAINT_GE:
-		return c->iColumn == COLUMN_CAPTURE ? 0 : '>';
+		return 'g';
 	case SQLITE_INDEX_CONSTRAINT_LT:
+		return '<';
 	case SQLITE_INDEX_CONSTRAINT_LE:
-		return c->iColumn == COLUMN_CAPTURE ? 0 : '<';
+		return 'l';
 	default:
 		return 0;
 	}
@@ -157,7 +159,7 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	for (int i = 0; i < info->nConstraint && args < MAX_BOUNDS; i++) {
 		char op = operator_of(info, i);
 
-		if (!op)
+		if (!op || (info->aConstraint[i].iColumn == COLUMN_CAPTURE && op != '='))
 			continue;
 		sqlite3_str_appendf(text, " %c%d", op, info->aConstraint[i].iColumn);
 		info->aConstraintUsage[i].argvIndex = ++args;
@@ -302,6 +304,23 @@ static bool narrow(struct nrp_bound *bound, sqlite3_value *value, bool from, boo
 	return bound->lo <= bound->hi;
 }
 
+/* The same for one comparison. */
+static bool narrow_by(struct nrp_bound *bound, char op, sqlite3_value *value)
+{
+	bool integer = sqlite3_value_type(value) == SQLITE_INTEGER;
+	bool above = integer && op == '>', below = integer && op == '<';
+
+	if (!narrow(bound, value, op != '<' && op != 'l', op != '>' && op != 'g'))
+		return false;
+	above = above && bound->lo == sqlite3_value_int64(value);
+	below = below && bound->hi == sqlite3_value_int64(value);
+	if ((above || below) && bound->lo == bound->hi)
+		return false;
+	bound->lo += above;
+	bound->hi -= below;
+	return true;
+}
+
 /* Narrows @bound to what lies between the smallest and the largest value of a list. */
 static bool narrow_to_list(struct nrp_bound *bound, sqlite3_value *list)
 {
@@ -361,8 +380,7 @@ static bool take_bounds(struct record_cursor *cursor, const char *text, sqlite3_
 		else if (op == 'i')
 			possible &= narrow_to_list(bound_of(cursor, column - 1), *argv);
 		else
-			possible &=
-				narrow(bound_of(cursor, column - 1), *argv, op != '<', op != '>');
+			possible &= narrow_by(bound_of(cursor, column - 1), op, *argv);
 	}
 	return possible;
 }
