@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* One line, whatever names of files and messages hold. */
@@ -94,4 +95,11 @@ enum nrp_status cli_open(struct nrp_store **ret_store, struct nrp_capture *ret_c
 	}
 	*ret_store = store;
 	return NRP_DONE;
+}
+
+bool cli_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

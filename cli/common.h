@@ -21,6 +21,9 @@ enum nrp_status cli_print_json(json_t *doc);
 /* Prints text made with malloc and frees it; NRP_INTERNAL if it is NULL. */
 enum nrp_status cli_print_text(char *text);
 
+/* Do both names mean one file, which exists? */
+bool cli_same_file(const char *a, const char *b);
+
 /* Opens a database and one of its captures (NULL: the only one). Prints the error. */
 enum nrp_status cli_open(struct nrp_store **ret_store, struct nrp_capture *ret_capture,
 			 const char *path, const char *which, enum nrp_store_mode mode);

@@ -36,6 +36,14 @@ static int count_rows(uint64_t rows[NRP_NR_KINDS], struct nrp_store *store,
 	return r;
 }
 
+/* Hinting faults by the node of the page and of the CPU. */
+static int count_nodes(struct nrp_node_count **ret, size_t *ret_count, struct nrp_store *store,
+		       const struct nrp_capture *c, struct nrp_error *err)
+{
+	return nrp_store_count_by_nodes(store, c->id, NRP_HINT_FAULT, NRP_COL(hint_fault, src_nid),
+					NRP_COL(hint_fault, this_nid), ret, ret_count, err);
+}
+
 static json_t *optional(int64_t value)
 {
 	return value < 0 ? json_null() : json_integer(value);
@@ -57,17 +65,46 @@ static json_t *topology(const struct nrp_host_facts *f)
 	return nodes;
 }
 
+static json_t *node_json(int16_t nid)
+{
+	return nid == NRP_NO_NODE ? json_null() : json_integer(nid);
+}
+
+static int nodes_json(json_t **ret, struct nrp_store *store, const struct nrp_capture *c,
+		      struct nrp_error *err)
+{
+	struct nrp_node_count *counts;
+	size_t n;
+	int r = count_nodes(&counts, &n, store, c, err);
+
+	if (r < 0)
+		return r;
+	*ret = json_array();
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(*ret, json_pack("{s:o,s:o,s:I}", "src_nid",
+						      node_json(counts[i].first), "this_nid",
+						      node_json(counts[i].second), "rows",
+						      (json_int_t)counts[i].rows));
+	free(counts);
+	return *ret ? 0 : nrp_fail_nomem(err);
+}
+
 int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp_capture *c,
 			 struct nrp_error *err)
 {
 	const struct nrp_host_facts *f = &c->facts;
 	uint64_t rows[NRP_NR_KINDS];
-	json_t *records, *losses;
+	json_t *records, *losses, *by_node;
 	char release[256];
 	int r = count_rows(rows, store, c, err);
 
 	if (r == 0)
 		r = cli_losses_json(&losses, store, c, err);
+	if (r < 0)
+		return r;
+	r = nodes_json(&by_node, store, c, err);
+	if (r < 0)
+		json_decref(losses);
 	if (r < 0)
 		return r;
 	records = json_object();
@@ -77,7 +114,7 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 					    json_integer((json_int_t)rows[k]));
 	*ret = json_pack(
 		"{s:I,s:s,s:s,s:o,s:s,s:i,s:{s:I,s:I},s:{s:I,s:I,s:I,s:I,s:I,s:o},s:o,"
-		"s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:b,s:{s:b,s:b,s:b,s:b,s:b,s:o}}",
+		"s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:b,s:{s:b,s:b,s:b,s:b,s:b,s:o}}",
 		"id", (json_int_t)c->id, "capture", c->name, "source", c->source, "kernel",
 		nrp_kernel_release(f->kernel, release, sizeof(release)) ? json_string(release)
 									: json_null(),
@@ -86,14 +123,15 @@ int nrp_cli_capture_json(json_t **ret, struct nrp_store *store, const struct nrp
 		(json_int_t)c->events, "unjoined", (json_int_t)c->unjoined_events, "other",
 		(json_int_t)c->other_events, "lost", (json_int_t)c->lost_events, "gaps",
 		(json_int_t)c->loss_gaps, "probe_misses", optional(c->probe_misses), "losses",
-		losses, "records", records, "facts", "hz", optional(f->hz), "page_size",
-		optional(f->page_size), "huge_pages", optional(f->huge_pages), "cpupid_shift",
-		optional(f->cpupid_shift), "cpupid_bits", optional(f->cpupid_bits), "nid_shift",
-		optional(f->nid_shift), "numa_balancing", optional(f->balancing), "nodes",
-		topology(f), "topology_inferred", f->topology_inferred, "fingerprint",
-		"ratelimit_event", f->has_ratelimit_event, "prepare_step", f->has_prepare_step,
-		"thp_function", f->has_thp_function, "task_fault_probe", f->has_task_fault,
-		"fault_probe", f->has_fault_probe, "moved_result", optional(f->moved_result));
+		losses, "records", records, "hint_faults_by_node", by_node, "facts", "hz",
+		optional(f->hz), "page_size", optional(f->page_size), "huge_pages",
+		optional(f->huge_pages), "cpupid_shift", optional(f->cpupid_shift), "cpupid_bits",
+		optional(f->cpupid_bits), "nid_shift", optional(f->nid_shift), "numa_balancing",
+		optional(f->balancing), "nodes", topology(f), "topology_inferred",
+		f->topology_inferred, "fingerprint", "ratelimit_event", f->has_ratelimit_event,
+		"prepare_step", f->has_prepare_step, "thp_function", f->has_thp_function,
+		"task_fault_probe", f->has_task_fault, "fault_probe", f->has_fault_probe,
+		"moved_result", optional(f->moved_result));
 	return *ret ? 0 : nrp_fail_nomem(err);
 }
 
@@ -103,6 +141,34 @@ static void print_optional(const char *name, int64_t value, const char *unit)
 		printf("  %-18s unknown\n", name);
 	else
 		printf("  %-18s %lld%s%s\n", name, (long long)value, *unit ? " " : "", unit);
+}
+
+static void print_node(int16_t nid)
+{
+	if (nid == NRP_NO_NODE)
+		printf("%8s", "unknown");
+	else
+		printf("%8d", nid);
+}
+
+static int print_nodes(struct nrp_store *store, const struct nrp_capture *c, struct nrp_error *err)
+{
+	struct nrp_node_count *counts;
+	size_t n;
+	int r = count_nodes(&counts, &n, store, c, err);
+
+	if (r < 0)
+		return r;
+	if (n)
+		printf("hinting faults by node\n  %8s%8s%12s\n", "page on", "task on", "faults");
+	for (size_t i = 0; i < n; i++) {
+		printf("  ");
+		print_node(counts[i].first);
+		print_node(counts[i].second);
+		printf("%12llu\n", (unsigned long long)counts[i].rows);
+	}
+	free(counts);
+	return 0;
 }
 
 int nrp_cli_print_capture(struct nrp_store *store, const struct nrp_capture *c,
@@ -149,7 +215,7 @@ int nrp_cli_print_capture(struct nrp_store *store, const struct nrp_capture *c,
 		if (rows[k])
 			printf("  %-18s %10llu  %s\n", nrp_kind((enum nrp_record_kind)k)->name,
 			       (unsigned long long)rows[k], nrp_kind((enum nrp_record_kind)k)->doc);
-	return 0;
+	return print_nodes(store, c, err);
 }
 
 static enum nrp_status run(const struct cli_args *args)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const struct cli_command *const cli_commands[] = {
-	&cli_import, &cli_info,     &cli_verify,   &cli_replay, &cli_report,
-	&cli_query,  &cli_policies, &cli_counters, NULL,
+	&cli_import, &cli_info,   &cli_verify,   &cli_replay,   &cli_report,
+	&cli_query,  &cli_export, &cli_policies, &cli_counters, NULL,
 };
 
 static void print_usage(FILE *out)

@@ -42,7 +42,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_import, cli_info, cli_verify, cli_replay, cli_report, cli_query,
-	cli_policies, cli_counters;
+	cli_export, cli_policies, cli_counters;
 
 /* Parses and runs a command; prints usage errors. */
 enum nrp_status cli_run(const struct cli_command *command, int argc, char **argv);

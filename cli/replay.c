@@ -3,6 +3,8 @@
 #include "cli/common.h"
 #include "cli/options.h"
 
+#include <errno.h>
+
 enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_CAPTURE, OPT_JSON };
 
 static const struct cli_option options[] = {
@@ -28,7 +30,7 @@ static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2]
 }
 
 static int compare(struct nrp_comparison *ret, struct nrp_store *store,
-		   const struct nrp_capture *capture, const struct nrp_lane_spec lane[2],
+		   const struct nrp_capture *capture, const struct nrp_lane_spec lane[2], bool save,
 		   struct nrp_error *err)
 {
 	struct nrp_verify verify;
@@ -42,7 +44,7 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 		return r;
 	}
 	r = nrp_comparison_build(ret, &replay, capture, &verify, err);
-	if (r == 0) {
+	if (r == 0 && save) {
 		r = nrp_store_begin(store, err);
 		if (r == 0)
 			r = nrp_fidelity_save(&verify, store, capture->id, err);
@@ -60,6 +62,20 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 	return r;
 }
 
+/* A file that cannot be written, or whose folder cannot, is compared all the same. */
+static bool is_writable(const char *path)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+	bool writable = nrp_store_open(&store, path, NRP_STORE_WRITE, &err) == 0;
+
+	if (writable) {
+		writable = nrp_store_begin(store, &err) == 0;
+		nrp_store_close(store);
+	}
+	return writable || (err.code != -EROFS && err.code != -EACCES);
+}
+
 static enum nrp_status run(const struct cli_args *args)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
@@ -68,6 +84,7 @@ static enum nrp_status run(const struct cli_args *args)
 	struct nrp_capture capture;
 	struct nrp_store *store;
 	enum nrp_status s;
+	bool save;
 
 	if (!cli_given(args, OPT_NEW)) {
 		cli_error_text("name the new policy: --new P (numareplay policies lists them)");
@@ -75,17 +92,21 @@ static enum nrp_status run(const struct cli_args *args)
 	}
 	if (parse_lanes(args, lane, &err) < 0)
 		return cli_error(&err);
+	save = is_writable(args->file[0]);
 	s = cli_open(&store, &capture, args->file[0], cli_value(args, OPT_CAPTURE),
-		     NRP_STORE_WRITE);
+		     save ? NRP_STORE_WRITE : NRP_STORE_READ);
 	if (s != NRP_DONE)
 		return s;
-	if (compare(&comparison, store, &capture, lane, &err) < 0) {
+	if (compare(&comparison, store, &capture, lane, save, &err) < 0) {
 		s = cli_error(&err);
 	} else {
 		s = cli_given(args, OPT_JSON)
 			    ? cli_print_json(nrp_comparison_json(&comparison))
 			    : cli_print_text(nrp_comparison_text(&comparison, cli_width()));
 		nrp_comparison_clear(&comparison);
+		if (!save)
+			cli_error_text("%s: is not writable: the comparison is not stored",
+				       args->file[0]);
 	}
 	nrp_capture_clear(&capture);
 	nrp_store_close(store);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { OPT_FORMAT, OPT_REPLAY, OPT_CAPTURE, OPT_OUTPUT, OPT_JSON };
 
@@ -159,13 +158,6 @@ static enum nrp_status print_replays(struct request *q, const char *which)
 	return s;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static enum nrp_status run(const struct cli_args *args)
 {
 	const char *format = cli_value(args, OPT_FORMAT), *output = cli_value(args, OPT_OUTPUT);
@@ -180,7 +172,7 @@ static enum nrp_status run(const struct cli_args *args)
 	s = cli_open(&q.store, &q.capture, q.path, cli_value(args, OPT_CAPTURE), NRP_STORE_READ);
 	if (s != NRP_DONE)
 		return s;
-	if (output && same_file(output, q.path)) {
+	if (output && cli_same_file(output, q.path)) {
 		cli_error_text("%s: is the database itself: name another file", output);
 		s = NRP_USAGE;
 	} else if (output && !freopen(output, "w", stdout)) {

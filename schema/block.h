@@ -134,5 +134,11 @@ void nrp_block_choose(struct nrp_block *block, int column);
  * alone.
  */
 uint32_t nrp_block_read(struct nrp_block *block, void *rows);
+/*
+ * Decodes one column alone, sign-extended, without rows: the NRP_BLOCK_BATCH rows from @first on,
+ * or what is left of them. Returns the rows that are not NULL, as bits; the values of the others
+ * mean nothing. Batches are read in order, each once.
+ */
+uint64_t nrp_block_values(struct nrp_block *block, int column, uint32_t first, uint64_t *values);
 
 #endif

@@ -636,3 +636,20 @@ uint32_t nrp_block_read(struct nrp_block *block, void *rows)
 	}
 	return 0;
 }
+
+uint64_t nrp_block_values(struct nrp_block *block, int column, uint32_t first, uint64_t *values)
+{
+	uint32_t n = block->rows - first;
+
+	for (uint32_t k = 0; k < block->nr_columns; k++) {
+		struct column *c = &block->columns[k];
+
+		if ((int)c->number != column)
+			continue;
+		if (n > NRP_BLOCK_BATCH)
+			n = NRP_BLOCK_BATCH;
+		decode_values(c, first, n, values);
+		return valid_rows(c, first, n);
+	}
+	return 0;
+}

@@ -270,7 +270,8 @@ static struct source *new_source(struct nrp_cursor *cursor)
 }
 
 /* Takes the current row of cursor->select into @block; as nrp_block_load(). */
-static int take_block(struct nrp_cursor *cursor, struct nrp_block *block, const char **ret_why)
+static int take_block(struct nrp_cursor *cursor, struct nrp_block *block, uint64_t columns,
+		      const char **ret_why)
 {
 	const void *data = sqlite3_column_blob(cursor->select, 0);
 	size_t size = (size_t)sqlite3_column_bytes(cursor->select, 0);
@@ -287,22 +288,24 @@ static int take_block(struct nrp_cursor *cursor, struct nrp_block *block, const 
 		*ret_why = "its checksum does not match";
 		return -EBADMSG;
 	}
-	return nrp_block_load(block, cursor->kind, data, size, cursor->columns, ret_why);
+	return nrp_block_load(block, cursor->kind, data, size, columns, ret_why);
 }
 
-/* Reads a block from the file into @source. */
-static int load_block(struct nrp_cursor *cursor, const struct entry *entry, struct source *source,
-		      struct nrp_error *err)
+/* Reads @columns of a block from the file. */
+static int load_block(struct nrp_cursor *cursor, const struct entry *entry, struct nrp_block *block,
+		      uint64_t columns, struct nrp_error *err)
 {
 	int64_t id = entry->start.block_id;
 	const char *why = "";
 	int step, r;
 
+	if (cursor->counts)
+		cursor->counts->read++;
 	sqlite3_bind_int64(cursor->select, 1, id);
 	step = sqlite3_step(cursor->select);
 	if (step == SQLITE_ROW) {
-		r = take_block(cursor, source->block, &why);
-		if (r == 0 && nrp_block_rows(source->block) != entry->rows) {
+		r = take_block(cursor, block, columns, &why);
+		if (r == 0 && nrp_block_rows(block) != entry->rows) {
 			why = "its number of rows is not the recorded one";
 			r = -EBADMSG;
 		}
@@ -409,9 +412,8 @@ static int open_next(struct nrp_cursor *cursor, struct nrp_error *err)
 	nrp_block_choose(source->block, cursor->where);
 	source->at = entry->start;
 	source->time_max = entry->time_max;
-	if (cursor->counts)
-		cursor->counts->read++;
-	r = load_block(cursor, entry, source, err);
+	/* Cursors merge by the time. */
+	r = load_block(cursor, entry, source->block, cursor->columns | 1, err);
 	if (r == 0)
 		r = read_batch(cursor, source, err);
 	if (r == 0 && source->at.time != entry->start.time && cursor->where < 0)
@@ -528,8 +530,7 @@ int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *pa
 	cursor->path = strdup(path);
 	cursor->desc = nrp_kind(kind);
 	cursor->kind = kind;
-	/* Cursors merge by the time. */
-	cursor->columns = columns | 1;
+	cursor->columns = columns;
 	cursor->where = -1;
 	cursor->counts = counts;
 	r = cursor->path ? 0 : nrp_fail_nomem(err);
@@ -552,6 +553,17 @@ int nrp_cursor_open(struct nrp_cursor **ret, struct nrp_store *store, int64_t ca
 {
 	return nrp_cursor_open_bounded(ret, store->db, store->path, capture_id, kind, columns, NULL,
 				       0, NULL, err);
+}
+
+int nrp_cursor_open_between(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
+			    enum nrp_record_kind kind, uint64_t columns, uint64_t from, uint64_t to,
+			    struct nrp_error *err)
+{
+	struct nrp_bound bound = { .column = 0, .lo = nrp_to_sql(from), .hi = nrp_to_sql(to) };
+
+	/* Bounds are compared as SQL does: not across 2^63. */
+	return nrp_cursor_open_bounded(ret, store->db, store->path, capture_id, kind, columns,
+				       &bound, from <= INT64_MAX && to <= INT64_MAX, NULL, err);
 }
 
 int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
@@ -578,6 +590,18 @@ int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_
 	cursor->run_done++;
 	*ret_row = cursor->row;
 	return 1;
+}
+
+int nrp_cursor_next_block(struct nrp_cursor *cursor, struct nrp_block *block, struct nrp_error *err)
+{
+	const struct entry *entry = &cursor->entries[cursor->next_entry];
+	int r;
+
+	if (cursor->next_entry == cursor->nr_entries)
+		return 0;
+	cursor->next_entry++;
+	r = load_block(cursor, entry, block, cursor->columns, err);
+	return r < 0 ? r : 1;
 }
 
 int nrp_cursor_next_run(struct nrp_cursor *cursor, const void **ret_rows, uint32_t *count,

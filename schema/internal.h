@@ -95,6 +95,15 @@ int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *pa
 			    const struct nrp_bound *bounds, size_t nr_bounds,
 			    struct nrp_block_counts *counts, struct nrp_error *err);
 
+/*
+ * Loads the next block instead of reading its rows: 1, 0 at the end, < 0: error. Blocks come in the
+ * order of their first times, with the cursor's columns and no others. Not to be mixed with
+ * nrp_cursor_next().
+ */
+struct nrp_block;
+int nrp_cursor_next_block(struct nrp_cursor *cursor, struct nrp_block *block,
+			  struct nrp_error *err);
+
 /* Registers the virtual tables on any connection to one of our databases; a SQLite result code. */
 int nrp_register_tables(sqlite3 *db);
 /* The one that describes the columns of all others (column_doc.c). */

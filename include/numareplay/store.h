@@ -151,6 +151,13 @@ struct nrp_cursor;
  */
 int nrp_cursor_open(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
 		    enum nrp_record_kind kind, uint64_t columns, struct nrp_error *err);
+/*
+ * The same, but blocks that hold no time in [@from, @to] (ns) are left out. Rows outside can still
+ * come out of the others.
+ */
+int nrp_cursor_open_between(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
+			    enum nrp_record_kind kind, uint64_t columns, uint64_t from, uint64_t to,
+			    struct nrp_error *err);
 /* The same, but only rows whose column @where (NRP_COL()) is neither 0 nor NULL. */
 int nrp_cursor_open_where(struct nrp_cursor **ret, struct nrp_store *store, int64_t capture_id,
 			  enum nrp_record_kind kind, uint64_t columns, int where,
@@ -168,6 +175,22 @@ struct nrp_cursor *nrp_cursor_close(struct nrp_cursor *cursor);
 /* Number of rows of a kind. */
 int nrp_store_count(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
 		    uint64_t *ret_rows, struct nrp_error *err);
+
+#define NRP_NO_NODE INT16_MIN /* in a count by nodes: the column was NULL */
+
+struct nrp_node_count {
+	int16_t first, second; /* node ids; -1 where the kernel says "none" */
+	uint64_t rows;
+};
+
+/*
+ * Counts the rows of a kind by the values of two of its node columns (NRP_COL(), unit nid), reading
+ * these only. *ret is the caller's to free(), in the order of the nodes, NRP_NO_NODE first. A node id
+ * that no host has is damage.
+ */
+int nrp_store_count_by_nodes(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
+			     int first, int second, struct nrp_node_count **ret, size_t *ret_count,
+			     struct nrp_error *err);
 
 /* ---- SQL over samples --------------------------------------------------------------- */
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/csv.h"
+
+#include <string.h>
+
+#define LONGEST_NUMBER 24 /* characters, with a comma */
+
+void csv_start(struct csv *csv, FILE *out)
+{
+	csv->out = out;
+	csv->used = 0;
+	csv->started = false;
+}
+
+static void flush(struct csv *csv)
+{
+	fwrite(csv->buffer, 1, csv->used, csv->out);
+	csv->used = 0;
+}
+
+static void put(struct csv *csv, char c)
+{
+	if (csv->used == sizeof(csv->buffer))
+		flush(csv);
+	csv->buffer[csv->used++] = c;
+}
+
+static void begin_field(struct csv *csv)
+{
+	if (csv->started)
+		put(csv, ',');
+	csv->started = true;
+}
+
+void csv_null(struct csv *csv)
+{
+	begin_field(csv);
+}
+
+void csv_number(struct csv *csv, uint64_t value, bool is_signed)
+{
+	bool negative = is_signed && (int64_t)value < 0;
+	char digits[LONGEST_NUMBER];
+	size_t n = sizeof(digits);
+
+	begin_field(csv);
+	if (negative)
+		value = 0 - value;
+	do
+		digits[--n] = (char)('0' + value % 10);
+	while (value /= 10);
+	if (negative)
+		digits[--n] = '-';
+	if (csv->used + LONGEST_NUMBER > sizeof(csv->buffer))
+		flush(csv);
+	memcpy(csv->buffer + csv->used, digits + n, sizeof(digits) - n);
+	csv->used += sizeof(digits) - n;
+}
+
+void csv_text(struct csv *csv, const char *text)
+{
+	bool quoted = !*text || strpbrk(text, ",\"\n\r");
+
+	begin_field(csv);
+	if (quoted)
+		put(csv, '"');
+	for (; *text; text++) {
+		if (*text == '"')
+			put(csv, '"');
+		put(csv, *text);
+	}
+	if (quoted)
+		put(csv, '"');
+}
+
+void csv_end_row(struct csv *csv)
+{
+	put(csv, '\n');
+	csv->started = false;
+}
+
+bool csv_finish(struct csv *csv)
+{
+	flush(csv);
+	return fflush(csv->out) == 0 && !ferror(csv->out);
+}
