@@ -3,6 +3,9 @@
 #include "schema/internal.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Offsets in the SQLite header: https://www.sqlite.org/fileformat2.html#the_database_header */
 #define HEADER_OFFSET_VERSION 60
@@ -39,11 +42,73 @@ static const struct {
 	{ SQLITE_ERROR, NRP_INPUT, -EBADMSG, NULL },
 };
 
+/* The page that a line of quick_check names, 0: none. "Page 2: ..", "Tree 5 page 12 cell 0: .." */
+static int64_t page_of(const char *line)
+{
+	const char *p = strcasestr(line, "page ");
+
+	return p ? strtoll(p + 5, NULL, 10) : 0;
+}
+
+/* What is wrong with a file whose check ended with this line. */
+static int fail_page(const char *line, int64_t page_size, const char *path, struct nrp_error *err)
+{
+	static const char heading[] = "*** in database main ***\n";
+	int64_t page = page_of(line), offset = -1;
+
+	if (!strncmp(line, heading, strlen(heading)))
+		line += strlen(heading);
+	if (page > 0 && page <= INT32_MAX)
+		offset = (page - 1) * page_size;
+	return nrp_fail(err, NRP_INPUT, -EBADMSG, path, offset, NRP_REMEDY_DAMAGED,
+			"is damaged: %s", line);
+}
+
+/* Runs SQLite's check: its result code, and *ret from what it says. */
+static int check_pages(sqlite3 *db, const char *path, int *ret, struct nrp_error *err)
+{
+	int64_t page_size = 0;
+	sqlite3_stmt *stmt;
+	const char *line;
+	int r;
+
+	r = sqlite3_prepare_v2(db, "PRAGMA main.page_size", -1, &stmt, NULL);
+	if (r == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+		page_size = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	r = sqlite3_prepare_v2(db, "PRAGMA main.quick_check", -1, &stmt, NULL);
+	if (r != SQLITE_OK)
+		return r;
+	r = sqlite3_step(stmt);
+	if (r == SQLITE_ROW) {
+		line = (const char *)sqlite3_column_text(stmt, 0);
+		*ret = line && !strcmp(line, "ok") ? 0
+						   : fail_page(line ? line : "no answer from quick_check",
+							       page_size, path, err);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+int nrp_db_check_pages(sqlite3 *db, const char *path, struct nrp_error *err)
+{
+	int r = 0;
+
+	if (check_pages(db, path, &r, err) != SQLITE_ROW)
+		return nrp_db_fail(db, path, err, "check it");
+	return r;
+}
+
 int nrp_db_fail(sqlite3 *db, const char *path, struct nrp_error *err, const char *doing)
 {
-	int result = sqlite3_errcode(db) & 0xff;
-	const char *text = sqlite3_errmsg(db);
+	int result = sqlite3_errcode(db) & 0xff, damage = 0;
+	char text[256];
 
+	snprintf(text, sizeof(text), "%s", sqlite3_errmsg(db));
+	/* SQLite says that pages are damaged, but not which: look for them. */
+	if (result == SQLITE_CORRUPT && sqlite3_extended_errcode(db) != SQLITE_CORRUPT_VTAB &&
+	    err && check_pages(db, path, &damage, err) == SQLITE_ROW && damage < 0)
+		return damage;
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
 		if (meanings[i].result != result)
 			continue;

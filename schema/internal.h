@@ -41,6 +41,9 @@ int nrp_db_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt 
 int nrp_db_integer(sqlite3 *db, const char *path, const char *sql, int64_t *ret,
 		   struct nrp_error *err);
 
+/* Looks for damaged pages: 0: none found, -EBADMSG: the first, with its offset where that is known.
+ */
+int nrp_db_check_pages(sqlite3 *db, const char *path, struct nrp_error *err);
 /* Checks that the open database is ours and of a version that we read. */
 int nrp_db_check_version(sqlite3 *db, const char *path, struct nrp_error *err);
 /* The same, and that it has all its tables (open.c). */

@@ -174,27 +174,6 @@ int nrp_db_check_identity(sqlite3 *db, const char *path, struct nrp_error *err)
 	return r < 0 ? r : check_tables(db, path, err);
 }
 
-/* Writing into a damaged database makes it worse, so that writers look first. */
-static int quick_check(struct nrp_store *store, struct nrp_error *err)
-{
-	sqlite3_stmt *stmt;
-	const char *line;
-	int r = nrp_db_prepare(store->db, store->path, "PRAGMA quick_check(1)", &stmt, err);
-
-	if (r < 0)
-		return r;
-	if (sqlite3_step(stmt) != SQLITE_ROW) {
-		r = nrp_store_fail(store, err, "check it");
-	} else {
-		line = (const char *)sqlite3_column_text(stmt, 0);
-		if (!line || strcmp(line, "ok") != 0)
-			r = nrp_fail(err, NRP_INPUT, -EBADMSG, store->path, -1, damaged_remedy,
-				     "is damaged: %s", line ? line : "no answer from quick_check");
-	}
-	sqlite3_finalize(stmt);
-	return r;
-}
-
 /* First access: takes the shared lock, rolls back what a killed writer left, parses the schema. */
 static int first_read(struct nrp_store *store, struct nrp_error *err)
 {
@@ -264,8 +243,9 @@ static int open_file(struct nrp_store *store, struct nrp_error *err)
 		r = first_read(store, err);
 	if (r == 0)
 		r = nrp_db_check_identity(store->db, store->path, err);
+	/* Writing into a damaged database makes it worse, so that writers look first. */
 	if (r == 0 && !reader)
-		r = quick_check(store, err);
+		r = nrp_db_check_pages(store->db, store->path, err);
 	return r;
 }
 

@@ -261,6 +261,7 @@ static void writers_check_the_file_first(void **state)
 	struct nrp_store *store;
 	size_t size;
 	char *data, *text;
+	int64_t page;
 
 	(void)state;
 	util_make_store("check.db", one);
@@ -277,12 +278,24 @@ static void writers_check_the_file_first(void **state)
 	data = util_read_file("check.db", &size);
 	text = memmem(data, size, "interned-name-0150", 18);
 	assert_non_null(text);
-	memset(data + (text - data) / 4096 * 4096, 0xff, 8);
+	page = (text - data) / 4096 * 4096;
+	memset(data + page, 0xff, 8);
 	util_write_file("check.db", data, size);
 	free(data);
 	nrp_store_close(util_open("check.db", NRP_STORE_READ)); /* readers need not mind */
-	check_refused("check.db", NRP_STORE_WRITE, -EBADMSG, -1, "is damaged: ");
-	check_refused("check.db", NRP_STORE_CREATE, -EBADMSG, -1, "is damaged: ");
+	check_refused("check.db", NRP_STORE_WRITE, -EBADMSG, page, "is damaged: ");
+	check_refused("check.db", NRP_STORE_CREATE, -EBADMSG, page, "is damaged: ");
+	/* Readers that meet it are told where it is, too. */
+	store = util_open("check.db", NRP_STORE_READ);
+	assert_int_equal(sqlite3_exec(nrp_store_db(store),
+				      "SELECT sum(length(text)) FROM name NOT INDEXED;"
+				      "SELECT sum(length(text)) FROM name "
+				      "INDEXED BY sqlite_autoindex_name_1",
+				      NULL, NULL, NULL),
+			 SQLITE_CORRUPT);
+	assert_int_equal(nrp_store_fail(store, &err, "read the names"), -EBADMSG);
+	assert_int_equal(err.offset, page);
+	nrp_store_close(store);
 }
 
 static void names_with_a_meaning_to_sqlite_are_file_names(void **state)
