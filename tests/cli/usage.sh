@@ -8,7 +8,7 @@ want 0 "$NRP" --help
 want_out '^exit status: 0 done, 1 the answer is no, 2 usage, 3 input'
 want 0 "$NRP" --version
 want_out '^numareplay [0-9]'
-for command in import info verify replay report query policies counters; do
+for command in import info verify replay report query export policies counters; do
 	want 0 "$NRP" "$command" --help
 	want_out "^usage: numareplay $command"
 	want_out '--help'
