@@ -139,7 +139,14 @@ static void put_random(struct nrp_store *store, int64_t capture)
 	}
 }
 
-/* A comparison of a random column with a value that occurs in it; @plus hides it from the table. */
+/* Wraps around like the values of unsigned columns. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* A comparison of a random column with a value that occurs in it, for the table, and the
+ * same hidden from it by a plus. */
 static void random_terms(char *pushed, char *hidden, size_t size, struct nrp_store *store,
 			 const struct nrp_kind *desc)
 {
@@ -153,12 +160,12 @@ static void random_terms(char *pushed, char *hidden, size_t size, struct nrp_sto
 		 "SELECT coalesce(max(\"%s\"), 7) FROM %s WHERE rowid %% 17 = %llu", column,
 		 desc->name, (unsigned long long)util_below(17));
 	a = util_integer(store, sql);
-	b = util_below(2) ? a : a + (int64_t)util_below(1000) - 500;
+	b = util_below(2) ? a : plus(a, (int64_t)util_below(1000) - 500);
 	snprintf(value, sizeof(value), "%s%lld%s",
 		 a == INT64_MIN ? "-9223372036854775808 + 0 * " : "",
 		 (long long)(a == INT64_MIN ? 0 : a), util_below(8) ? "" : ".0");
 	if (!strcmp(op, "BETWEEN"))
-		snprintf(values, sizeof(values), "%lld AND %lld", (long long)(a < b ? a : b) + 1,
+		snprintf(values, sizeof(values), "%lld AND %lld", (long long)plus(a < b ? a : b, 1),
 			 (long long)(a < b ? b : a));
 	else if (!strcmp(op, "IN"))
 		snprintf(values, sizeof(values), "(%lld, %s, NULL, %d)", (long long)b + 1, value,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # kill -9 at moments spread over an import: the database holds the old state or the new one, whole.
-# NRP_KILLS moments (default 10), each for a database that was there and for a new one.
+# NRP_KILLS imports (default 10) that a kill ended, half of them into a database that was there, half into
+# a new one.
 . "$(dirname "$0")/lib.sh"
 
 kills=${NRP_KILLS:-10}
@@ -14,17 +15,23 @@ took=$((${EPOCHREALTIME/./} - ${start/./})) # us
 sum="SELECT count(*), sum(addr), sum(time), sum(moved) FROM hint_fault WHERE capture_id =
 	(SELECT id FROM capture WHERE name = 'limiter-6.12')"
 "$NRP" query new.db "$sum" >whole
-unfinished=0
+killed=0
 finished=0
 
-# kill_import FILE US: true if the import was killed
+# kill_import FILE: kills an import anywhere within it. How long one takes now is learnt on the way.
 kill_import() {
+	delay=$(((RANDOM << 15 | RANDOM) % took))
 	"$NRP" import -q "$trace" -o "$1" >/dev/null 2>&1 &
 	local pid=$!
-	sleep "$(printf '%d.%06d' $(($2 / 1000000)) $(($2 % 1000000)))"
+	sleep "$(printf '%d.%06d' $((delay / 1000000)) $((delay % 1000000)))"
 	kill -9 $pid 2>/dev/null
 	wait $pid 2>/dev/null
-	[ $? -eq 137 ]
+	if [ $? -eq 137 ]; then
+		killed=$((killed + 1))
+		took=$((took * 21 / 20))
+	else
+		took=$((took * 9 / 10 + 1000))
+	fi
 }
 check_whole() { # FILE
 	"$NRP" query "$1" "$sum" >again 2>err
@@ -32,12 +39,10 @@ check_whole() { # FILE
 	finished=$((finished + 1))
 }
 
-for ((i = 0; i < kills; i++)); do
-	# Anywhere within the import, and a little behind its end.
-	delay=$((took * i / kills + RANDOM % (took / kills + took / 10 + 1)))
+for ((i = 0; killed < kills && i < 3 * kills; i++)); do
 	rm -f killed.db killed.db-journal
 	cp old.db killed.db
-	kill_import killed.db $delay && unfinished=$((unfinished + 1))
+	kill_import killed.db
 	n=$("$NRP" query killed.db 'SELECT count(*) FROM capture' 2>err | tail -1)
 	[ "$(sqlite3 killed.db 'PRAGMA integrity_check')" = ok ] && ok || not_ok "after $delay us: not sound"
 	case $n in
@@ -48,7 +53,7 @@ for ((i = 0; i < kills; i++)); do
 
 	# A file that was not there: absent, empty (and the next import fills it), or complete.
 	rm -f fresh.db fresh.db-journal
-	kill_import fresh.db $delay && unfinished=$((unfinished + 1))
+	kill_import fresh.db
 	if [ -e fresh.db ] && "$NRP" query fresh.db 'SELECT 1' >/dev/null 2>err; then
 		check_whole fresh.db
 	elif [ -e fresh.db ]; then
@@ -57,6 +62,6 @@ for ((i = 0; i < kills; i++)); do
 		want 2 "$NRP" import -q "$trace" -o fresh.db
 	fi
 done
-printf '%d imports of %d us: %d killed, %d finished\n' $((2 * kills)) $took $unfinished $finished
-[ $unfinished -gt 0 ] && ok || not_ok 'no import was killed'
+printf '%d imports of about %d us killed; %d, killed or not, were complete\n' $killed $took $finished
+[ $killed -ge $kills ] && ok || not_ok "only $killed imports were killed"
 done_testing
