@@ -168,8 +168,8 @@ static void random_terms(char *pushed, char *hidden, size_t size, struct nrp_sto
 		snprintf(values, sizeof(values), "%lld AND %lld", (long long)plus(a < b ? a : b, 1),
 			 (long long)(a < b ? b : a));
 	else if (!strcmp(op, "IN"))
-		snprintf(values, sizeof(values), "(%lld, %s, NULL, %d)", (long long)b + 1, value,
-			 3);
+		snprintf(values, sizeof(values), "(%lld, %s, NULL, %d)", (long long)plus(b, 1),
+			 value, 3);
 	else
 		snprintf(values, sizeof(values), "%s", value);
 	snprintf(pushed, size, "\"%s\" %s %s", column, op, values);
