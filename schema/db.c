@@ -82,9 +82,10 @@ static int check_pages(sqlite3 *db, const char *path, int *ret, struct nrp_error
 	r = sqlite3_step(stmt);
 	if (r == SQLITE_ROW) {
 		line = (const char *)sqlite3_column_text(stmt, 0);
-		*ret = line && !strcmp(line, "ok") ? 0
-						   : fail_page(line ? line : "no answer from quick_check",
-							       page_size, path, err);
+		*ret = line && !strcmp(line, "ok")
+			       ? 0
+			       : fail_page(line ? line : "no answer from quick_check", page_size,
+					   path, err);
 	}
 	sqlite3_finalize(stmt);
 	return r;

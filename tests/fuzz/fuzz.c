@@ -75,30 +75,39 @@ static uint64_t number(const uint8_t *p, bool big)
 	return value;
 }
 
+/* The file without options or data of its own; made once, since making it takes longer than reading
+ * it. */
+static const struct nrp_blob *base_file(uint8_t flags, enum sample_format format)
+{
+	static struct nrp_blob files[4][SAMPLE_NR_FORMATS];
+	struct nrp_blob *file = &files[flags & (FUZZ_BIG | FUZZ_LONG32)][format];
+
+	if (!file->data) {
+		struct nrp_trace_parts *parts = fuzz_parts(flags);
+
+		*file = sample_bytes(parts, format);
+		nrp_parts_free(parts);
+	}
+	return file;
+}
+
 struct nrp_blob fuzz_trace_v7(uint8_t flags, enum sample_format format, const void *options,
 			      size_t size, const void *data, size_t data_size)
 {
+	const struct nrp_blob *base = base_file(flags, format);
+	struct nrp_blob out = { 0 }, offset = { 0 };
+	size_t first = first_options(format), references;
 	bool big = flags & FUZZ_BIG;
-	struct nrp_trace_parts *parts = fuzz_parts(flags);
-	struct nrp_blob out = sample_bytes(parts, format), offset = { 0 };
-	size_t first = first_options(format);
-	const size_t at = out.size, references = number(out.data + first, big) + SECTION_HEADER;
 
-	nrp_parts_free(parts);
-	must(references + REFERENCES <= at);
+	references = number(base->data + first, big) + SECTION_HEADER;
+	must(references + REFERENCES <= base->size);
+	must(nrp_blob_append(&out, base->data, base->size));
 	must(nrp_blob_number(&out, 0, 4, big) && nrp_blob_number(&out, 0, 4, big) &&
 	     nrp_blob_number(&out, REFERENCES + size, 8, big));
-	/* Room first: the copy must not move under itself. */
-	out.data = realloc(out.data, out.size + REFERENCES + size + data_size);
-	must(out.data != NULL);
-	memcpy(out.data + out.size, out.data + references, REFERENCES);
-	out.size += REFERENCES;
-	memcpy(out.data + out.size, options, size);
-	out.size += size;
-	if (data_size)
-		memcpy(out.data + out.size, data, data_size);
-	out.size += data_size;
-	must(nrp_blob_number(&offset, at, 8, big));
+	must(nrp_blob_append(&out, base->data + references, REFERENCES) &&
+	     (!size || nrp_blob_append(&out, options, size)) &&
+	     (!data_size || nrp_blob_append(&out, data, data_size)));
+	must(nrp_blob_number(&offset, base->size, 8, big));
 	memcpy(out.data + first, offset.data, 8);
 	free(offset.data);
 	return out;
@@ -106,10 +115,5 @@ struct nrp_blob fuzz_trace_v7(uint8_t flags, enum sample_format format, const vo
 
 size_t fuzz_data_offset(uint8_t flags, enum sample_format format, size_t options_size)
 {
-	struct nrp_trace_parts *parts = fuzz_parts(flags);
-	struct nrp_blob bytes = sample_bytes(parts, format);
-
-	nrp_parts_free(parts);
-	free(bytes.data);
-	return bytes.size + SECTION_HEADER + REFERENCES + options_size;
+	return base_file(flags, format)->size + SECTION_HEADER + REFERENCES + options_size;
 }
