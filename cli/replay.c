@@ -62,18 +62,26 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 	return r;
 }
 
-/* A file that cannot be written, or whose folder cannot, is compared all the same. */
-static bool is_writable(const char *path)
+/* Opens for writing, or just for reading where file or folder cannot be written. */
+static int open_store(struct nrp_store **ret, bool *ret_save, const char *path,
+		      struct nrp_error *err)
 {
-	struct nrp_error err = NRP_ERROR_INIT;
-	struct nrp_store *store;
-	bool writable = nrp_store_open(&store, path, NRP_STORE_WRITE, &err) == 0;
+	int r = nrp_store_open(ret, path, NRP_STORE_WRITE, err);
 
-	if (writable) {
-		writable = nrp_store_begin(store, &err) == 0;
-		nrp_store_close(store);
+	if (r == 0) {
+		r = nrp_store_begin(*ret, err);
+		/* Any write shows whether the journal can be made beside the file. */
+		if (r == 0)
+			r = nrp_store_exec(*ret, "CREATE TABLE trial(x)", err);
+		nrp_store_rollback(*ret);
+		if (r < 0)
+			nrp_store_close(*ret);
 	}
-	return writable || (err.code != -EROFS && err.code != -EACCES);
+	*ret_save = r == 0;
+	if (r != -EROFS && r != -EACCES)
+		return r;
+	*err = (struct nrp_error)NRP_ERROR_INIT;
+	return nrp_store_open(ret, path, NRP_STORE_READ, err);
 }
 
 static enum nrp_status run(const struct cli_args *args)
@@ -92,11 +100,12 @@ static enum nrp_status run(const struct cli_args *args)
 	}
 	if (parse_lanes(args, lane, &err) < 0)
 		return cli_error(&err);
-	save = is_writable(args->file[0]);
-	s = cli_open(&store, &capture, args->file[0], cli_value(args, OPT_CAPTURE),
-		     save ? NRP_STORE_WRITE : NRP_STORE_READ);
-	if (s != NRP_DONE)
-		return s;
+	if (open_store(&store, &save, args->file[0], &err) < 0)
+		return cli_error(&err);
+	if (nrp_store_load_capture(store, cli_value(args, OPT_CAPTURE), &capture, &err) < 0) {
+		nrp_store_close(store);
+		return cli_error(&err);
+	}
 	if (compare(&comparison, store, &capture, lane, save, &err) < 0) {
 		s = cli_error(&err);
 	} else {

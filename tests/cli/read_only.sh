@@ -37,5 +37,11 @@ for file in new old; do
 done
 [ "$(ls disk)" = "new.db
 old.db" ] && ok || not_ok "files were left: $(ls disk)"
-if [ "${NRP_OWN_MOUNTS-}" = 1 ]; then umount disk; fi
+if [ "${NRP_OWN_MOUNTS-}" = 1 ]; then
+	umount disk
+else
+	chmod u+w disk/*.db # a file that could be written, but for its folder
+	want 0 "$NRP" replay disk/new.db --new off
+	want_error 'disk/new.db: is not writable: the comparison is not stored'
+fi
 done_testing
