@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING 65536   /* rows, a power of two: a sleep must not come often */
+#define RING 16384   /* rows, a power of two: a sleep must not come often */
 #define SOON 32      /* rows for which a cache line has time to arrive */
 #define LINE 64      /* bytes of a cache line; only the speed depends on it */
-#define PORTION 4096 /* rows that are given back together */
+#define PORTION 1024 /* rows that are given back together */
 
 struct nrp_read_ahead {
 	struct nrp_cursor *cursor;

@@ -246,10 +246,8 @@ static void prefetch(const struct feed *d, const struct nrp_replay_stream *strea
 	const struct nrp_hint_fault *soon = nrp_replay_stream_ahead(stream, SOON);
 	const struct nrp_hint_fault *later = nrp_replay_stream_ahead(stream, 2 * SOON);
 
-	if (soon)
-		nrp_worlds_prefetch_places(d->worlds, soon->mm, soon->addr);
-	if (later)
-		nrp_worlds_prefetch_page(d->worlds, later->mm, later->addr);
+	if (soon && later)
+		nrp_worlds_prefetch(d->worlds, soon, later);
 }
 
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)

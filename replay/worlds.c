@@ -548,21 +548,17 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 	return follow(w, &s, attempt.end_time);
 }
 
-void nrp_worlds_prefetch_page(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
+void nrp_worlds_prefetch(const struct nrp_worlds *w, const struct nrp_hint_fault *soon,
+			 const struct nrp_hint_fault *later)
 {
-	int64_t number = nrp_address_space_again(w->spaces, mm);
+	int64_t number = nrp_address_space_again(w->spaces, soon->mm);
+	const struct nrp_page *p;
 
-	if (number >= 0)
-		nrp_page_table_prefetch(w->pages, (uint32_t)number, addr >> w->page_shift);
-}
-
-void nrp_worlds_prefetch_places(const struct nrp_worlds *w, uint64_t mm, uint64_t addr)
-{
-	int64_t number = nrp_address_space_again(w->spaces, mm);
-	const struct nrp_page *p = NULL;
-
-	if (number >= 0)
-		p = nrp_page_table_peek(w->pages, (uint32_t)number, addr >> w->page_shift);
+	if (number < 0)
+		return;
+	if (later->mm == soon->mm)
+		nrp_page_table_prefetch(w->pages, (uint32_t)number, later->addr >> w->page_shift);
+	p = nrp_page_table_peek(w->pages, (uint32_t)number, soon->addr >> w->page_shift);
 	if (!p || !p->split)
 		return;
 	/* Few groups as a rule. */

@@ -115,9 +115,9 @@ struct nrp_fault_context {
 	struct nrp_fault_waits waits; /* for its page while it was moved */
 };
 
-/* Fetch what a fault on @addr needs that comes soon: its page, and later the page's places. */
-void nrp_worlds_prefetch_page(const struct nrp_worlds *worlds, uint64_t mm, uint64_t addr);
-void nrp_worlds_prefetch_places(const struct nrp_worlds *worlds, uint64_t mm, uint64_t addr);
+/* Fetches what faults need that come soon: the page of @later, the places of the page of @soon. */
+void nrp_worlds_prefetch(const struct nrp_worlds *worlds, const struct nrp_hint_fault *soon,
+			 const struct nrp_hint_fault *later);
 int nrp_worlds_fault(struct nrp_worlds *worlds, const struct nrp_hint_fault *fault,
 		     const struct nrp_fault_context *context);
 /* Ends at @end_time: the last fault's state holds until there. */

@@ -7,9 +7,6 @@
  */
 #include "replay/worlds_internal.h"
 
-#include <stdalign.h>
-#include <string.h>
-
 bool nrp_worlds_is_quiet(const struct nrp_worlds *w, const struct nrp_step *s)
 {
 	return s->src == s->this && s->page->nid == s->src && !s->attempted && !s->moved &&
@@ -77,28 +74,56 @@ static void remember(const struct nrp_worlds *w, const struct nrp_step *s,
 	}
 }
 
-/* The worlds of a group in which the fault happens, all of one lane. */
-static int step_group(struct nrp_worlds *w, const struct nrp_step *s, int lane, uint32_t worlds,
-		      struct nrp_place place, struct nrp_places *after)
+/* Gives some worlds of a group a group of their own, whose place is the same so far. */
+static struct nrp_group *split_off(struct nrp_places *places, struct nrp_group *group,
+				   uint32_t worlds)
 {
+	struct nrp_group *own = &places->group[places->count++];
+
+	own->worlds = worlds;
+	own->place = group->place;
+	group->worlds &= ~worlds;
+	return own;
+}
+
+/* A group's worlds have the fault, and one filter. */
+static int step_group(struct nrp_worlds *w, const struct nrp_step *s, struct nrp_places *places,
+		      struct nrp_group *group)
+{
+	int lane = (group->worlds & w->lane[0]) == 0, nid = group->place.nid;
 	enum nrp_filter_variant filter = w->world[w->first_of_lane[lane]].config.filter;
 	double now = nrp_worlds_seconds(w, s->f->time), pages = (double)s->page->pages;
-	int nid = place.nid, r = 0;
-	uint32_t pulled = nid == s->this ? 0 : pull(w, s, filter, &place, worlds);
+	uint32_t pulled = 0;
+	int r = 0;
 
-	remember(w, s, filter, nid, &place);
-	if (worlds & ~pulled)
-		nrp_places_add(after, worlds & ~pulled, &place);
+	if (nid != s->this)
+		pulled = pull(w, s, filter, &group->place, group->worlds);
+	/* Before any of them is somewhere else: */
+	if (pulled && s->page->split)
+		r = nrp_worlds_book_time(w, s->page);
+	remember(w, s, filter, nid, &group->place);
 	if (!pulled)
 		return 0;
-	place.nid = (int16_t)s->this;
-	nrp_places_add(after, pulled, &place);
-	if (s->page->split)
-		r = nrp_worlds_book_time(w, s->page);
+	if (pulled != group->worlds)
+		group = split_off(places, group, pulled);
+	group->place.nid = (int16_t)s->this;
 	while (r == 0 && pulled)
 		r = nrp_locality_lie_differs(w->locality, s->page->vma, nrp_next_world(&pulled),
 					     nid, s->this, pages, now);
 	return r;
+}
+
+/* Puts groups together that have the same place now. */
+static void join_equal(struct nrp_places *places)
+{
+	int count = places->count;
+
+	places->count = 0;
+	for (int k = 0; k < count; k++) {
+		struct nrp_group g = places->group[k];
+
+		nrp_places_add(places, g.worlds, &g.place);
+	}
 }
 
 static void count_faults(struct nrp_worlds *w, const struct nrp_step *s, uint32_t absent)
@@ -114,30 +139,41 @@ static void count_faults(struct nrp_worlds *w, const struct nrp_step *s, uint32_
 	}
 }
 
+/* Makes groups whose worlds have the fault all or none, and one filter. */
+static void split_groups(const struct nrp_worlds *w, struct nrp_places *places, uint32_t absent)
+{
+	for (int k = 0, count = places->count; k < count; k++) {
+		struct nrp_group *g = &places->group[k];
+
+		if (g->worlds & absent && g->worlds & ~absent)
+			split_off(places, g, g->worlds & absent);
+		if (!w->one_filter && g->worlds & w->lane[0] && g->worlds & w->lane[1])
+			split_off(places, g, g->worlds & w->lane[1]);
+	}
+}
+
 int nrp_worlds_step_quiet(struct nrp_worlds *w, const struct nrp_step *s, struct nrp_places *places)
 {
-	alignas(struct nrp_places) unsigned char room[NRP_PLACES_MAX];
-	struct nrp_places *after = (struct nrp_places *)room;
-	uint32_t present[2] = { find_present(w, s, 0), find_present(w, s, 1) };
-	uint32_t absent = (w->lane[0] | w->lane[1]) & ~(present[0] | present[1]);
-	int r = 0;
+	uint32_t present = find_present(w, s, 0) | find_present(w, s, 1);
+	uint32_t absent = (w->lane[0] | w->lane[1]) & ~present;
+	bool known = !NRP_NULL(s->f, hint_fault, last_cpupid);
+	int r = 0, count;
 
 	count_faults(w, s, absent);
-	after->count = 0;
-	for (int k = 0; k < places->count; k++) {
-		uint32_t worlds = places->group[k].worlds;
-		struct nrp_place place = places->group[k].place;
+	if (absent || !w->one_filter)
+		split_groups(w, places, absent);
+	count = places->count;
+	for (int k = 0; r == 0 && k < count; k++) {
+		struct nrp_group *g = &places->group[k];
 
-		if (!place.cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
-			place.last_cpupid = s->f->last_cpupid;
-		for (int lane = 0; r == 0 && lane < 2; lane++)
-			if (worlds & present[lane])
-				r = step_group(w, s, lane, worlds & present[lane], place, after);
-		place.cpupid_apart |= s->filtered;
-		if (worlds & absent)
-			nrp_places_add(after, worlds & absent, &place);
+		if (!g->place.cpupid_apart && known)
+			g->place.last_cpupid = s->f->last_cpupid;
+		if (g->worlds & absent)
+			g->place.cpupid_apart |= s->filtered;
+		else
+			r = step_group(w, s, places, g);
 	}
-	places->count = after->count;
-	memcpy(places->group, after->group, (size_t)after->count * sizeof(*after->group));
+	if (places->count > 1)
+		join_equal(places);
 	return r;
 }

@@ -241,6 +241,8 @@ int nrp_worlds_prefer(struct nrp_worlds *w, const struct nrp_step *s, const int 
 	if (p->passes != s->mm->passes)
 		decay(w, p, s->mm->passes);
 	p->pages[s->observed_nid] += pages;
+	if (!p->apart && nid[0] == s->observed_nid && nid[1] == s->observed_nid)
+		return 0;
 	for (int lane = 0; lane < 2; lane++) {
 		int central = w->first_of_lane[lane];
 		double *d = p->differs + lane * w->nr_nodes;
