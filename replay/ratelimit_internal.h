@@ -8,11 +8,15 @@
 
 #include "replay/ratelimit_lane.h"
 
-/* Interval simulation of one node: the same window ends, pages in [low, high]. */
+/*
+ * Interval simulation of one node: the same window ends, pages between those of low and of central,
+ * which charges every attempt it admits.
+ */
 struct nrp_limiter_node {
 	bool seen;
+	bool apart;       /* low is not what central is */
 	uint64_t windows; /* begun so far, the one at the first attempt included */
-	struct nrp_ratelimit_window central, low, high;
+	struct nrp_ratelimit_window central, low;
 };
 
 struct nrp_limiter_simulation {

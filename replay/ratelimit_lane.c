@@ -69,25 +69,28 @@ int nrp_limiter_step(struct nrp_limiter_simulation *sim, const struct nrp_attemp
 {
 	const struct nrp_ratelimit_params *params = sim->params;
 	struct nrp_limiter_node *node = &sim->node[a->nid];
-	bool central, low, high, first = !node->seen;
+	bool central, low, first = !node->seen;
 	uint64_t end;
 
 	if (!node->seen) {
 		node->seen = true;
 		node->central =
 			nrp_ratelimit_first_window(params, start, a->jiffies, sim->grid_origin);
-		node->low = node->central;
-		node->high = node->central;
 	}
 	end = node->central.end;
 	central = nrp_ratelimit_admit(params, &node->central, a->jiffies, a->pages);
 	node->windows += first || node->central.end != end;
-	low = nrp_ratelimit_admit(params, &node->low, a->jiffies, a->pages);
-	if (low && !a->charge_known)
+	low = central;
+	if (node->apart)
+		low = nrp_ratelimit_admit(params, &node->low, a->jiffies, a->pages);
+	if (low && !a->charge_known) {
+		if (!node->apart)
+			node->low = node->central;
+		node->apart = true;
 		node->low.pages -= a->pages; /* perhaps never charged */
-	high = nrp_ratelimit_admit(params, &node->high, a->jiffies, a->pages);
+	}
 	return (central ? NRP_STEP_ADMIT : NRP_STEP_DENY) |
-	       (low != high ? NRP_STEP_CHARGE_DECIDES : 0);
+	       (low != central ? NRP_STEP_CHARGE_DECIDES : 0);
 }
 
 /* How well a start explains one node. */

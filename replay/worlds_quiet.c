@@ -113,6 +113,21 @@ static int step_group(struct nrp_worlds *w, const struct nrp_step *s, struct nrp
 	return r;
 }
 
+/* Cheaper than a comparison of all: two groups at one node. */
+static bool may_be_equal(const struct nrp_places *places)
+{
+	uint64_t nodes = 0;
+
+	for (int k = 0; k < places->count; k++) {
+		uint64_t bit = UINT64_C(1) << (places->group[k].place.nid & 63);
+
+		if (nodes & bit)
+			return true;
+		nodes |= bit;
+	}
+	return false;
+}
+
 /* Puts groups together that have the same place now. */
 static void join_equal(struct nrp_places *places)
 {
@@ -173,7 +188,7 @@ int nrp_worlds_step_quiet(struct nrp_worlds *w, const struct nrp_step *s, struct
 		else
 			r = step_group(w, s, places, g);
 	}
-	if (places->count > 1)
+	if (places->count > 1 && may_be_equal(places))
 		join_equal(places);
 	return r;
 }
