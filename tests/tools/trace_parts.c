@@ -4,18 +4,21 @@
 
 #include "capture/bytes.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <stdio.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #define MAX_NAME 4096
 
 struct input {
-	struct nrp_blob file;
+	struct nrp_blob file; /* mapped */
 	struct nrp_trace_parts *parts;
 	const char *why; /* reason of a failure */
 	bool zstd;
+	bool headers_only; /* leave out the pages */
 };
 
 /* Room that a blob of @size bytes has: a power of two. */
@@ -46,13 +49,19 @@ bool nrp_blob_append(struct nrp_blob *blob, const void *data, size_t size)
 	return true;
 }
 
-bool nrp_blob_number(struct nrp_blob *blob, uint64_t value, unsigned int bytes, bool big)
+void nrp_store_number(uint8_t *out, uint64_t value, unsigned int bytes, bool big)
 {
-	uint8_t out[8];
 	unsigned int i;
 
 	for (i = 0; i < bytes; i++)
 		out[i] = (uint8_t)(value >> 8 * (big ? bytes - 1 - i : i));
+}
+
+bool nrp_blob_number(struct nrp_blob *blob, uint64_t value, unsigned int bytes, bool big)
+{
+	uint8_t out[8];
+
+	nrp_store_number(out, value, bytes, big);
 	return nrp_blob_append(blob, out, bytes);
 }
 
@@ -133,17 +142,20 @@ static bool fail(struct input *in, const char *why)
 	return false;
 }
 
-static bool load_file(struct input *in, const char *path)
+static bool map_file(struct input *in, const char *path)
 {
-	FILE *f = fopen(path, "rb");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	bool ok = f && !fstat(fileno(f), &st) &&
-		  nrp_blob_append(&in->file, NULL, (size_t)st.st_size) &&
-		  fread(in->file.data, 1, in->file.size, f) == in->file.size;
+	void *map = MAP_FAILED;
 
-	if (f)
-		fclose(f);
-	return ok || fail(in, "cannot read the file");
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (map == MAP_FAILED)
+		return fail(in, "cannot read the file");
+	in->file = (struct nrp_blob){ map, (size_t)st.st_size };
+	return true;
 }
 
 static struct nrp_cursor cursor_at(struct input *in, uint64_t pos)
@@ -195,6 +207,8 @@ static bool cpu_pages(struct input *in, struct nrp_part_buffer *buffer, uint32_t
 
 	if (!part)
 		return fail(in, "out of memory");
+	if (in->headers_only)
+		return true;
 	if (!packed) {
 		data = nrp_cursor_take(&c, size);
 		return (data && nrp_blob_append(&part->pages, data, size)) ||
@@ -397,10 +411,10 @@ static bool read_v6(struct input *in, struct nrp_cursor *c)
 	return slice(in, start, c, &in->parts->cmdlines) && v6_rest(in, c);
 }
 
-struct nrp_trace_parts *nrp_parts_read(const char *path, const char **ret_why)
+static struct nrp_trace_parts *read_parts(const char *path, bool headers_only, const char **ret_why)
 {
-	struct input in = { .parts = calloc(1, sizeof(*in.parts)) };
-	bool ok = in.parts && load_file(&in, path);
+	struct input in = { .parts = calloc(1, sizeof(*in.parts)), .headers_only = headers_only };
+	bool ok = in.parts && map_file(&in, path);
 	struct nrp_cursor c;
 	const char *version;
 
@@ -413,9 +427,20 @@ struct nrp_trace_parts *nrp_parts_read(const char *path, const char **ret_why)
 		in.parts->page_size = nrp_cursor_u32(&c);
 		ok = version && (*version == '6' ? read_v6(&in, &c) : read_v7(&in, &c));
 	}
-	free(in.file.data);
+	if (in.file.data)
+		munmap(in.file.data, in.file.size);
 	if (ok)
 		return in.parts;
 	*ret_why = in.why ? in.why : "not understood";
 	return nrp_parts_free(in.parts);
+}
+
+struct nrp_trace_parts *nrp_parts_read(const char *path, const char **ret_why)
+{
+	return read_parts(path, false, ret_why);
+}
+
+struct nrp_trace_parts *nrp_parts_read_headers(const char *path, const char **ret_why)
+{
+	return read_parts(path, true, ret_why);
 }
