@@ -108,23 +108,28 @@ struct nrp_part_cpu *nrp_parts_add_cpu(struct nrp_part_buffer *buffer, uint32_t 
 	return &grown[buffer->nr_cpus++];
 }
 
+void nrp_parts_drop_buffer(struct nrp_trace_parts *parts)
+{
+	struct nrp_part_buffer *buffer = &parts->buffers[--parts->nr_buffers];
+	size_t i;
+
+	for (i = 0; i < buffer->nr_cpus; i++)
+		free(buffer->cpus[i].pages.data);
+	free(buffer->cpus);
+	free(buffer->name);
+	free(buffer->clock);
+}
+
 struct nrp_trace_parts *nrp_parts_free(struct nrp_trace_parts *parts)
 {
-	size_t i, j;
+	size_t i;
 
 	if (!parts)
 		return NULL;
 	for (i = 0; i < parts->nr_options; i++)
 		free(parts->options[i].data.data);
-	for (i = 0; i < parts->nr_buffers; i++) {
-		struct nrp_part_buffer *buffer = &parts->buffers[i];
-
-		for (j = 0; j < buffer->nr_cpus; j++)
-			free(buffer->cpus[j].pages.data);
-		free(buffer->cpus);
-		free(buffer->name);
-		free(buffer->clock);
-	}
+	while (parts->nr_buffers)
+		nrp_parts_drop_buffer(parts);
 	free(parts->options);
 	free(parts->buffers);
 	free(parts->header_info.data);
@@ -279,6 +284,7 @@ static bool next_option(struct nrp_cursor *c, uint16_t *ret_id, struct nrp_curso
 	ret->size = nrp_cursor_u32(c);
 	ret->base = nrp_cursor_offset(c);
 	ret->pos = 0;
+	ret->state = NRP_CURSOR_OK; /* whatever the option before was like */
 	ret->data = nrp_cursor_take(c, ret->size);
 	return ret->data != NULL;
 }

@@ -71,6 +71,8 @@ bool nrp_parts_add_option(struct nrp_trace_parts *parts, uint16_t id, const void
 			  size_t size);
 struct nrp_part_buffer *nrp_parts_add_buffer(struct nrp_trace_parts *parts, const char *name,
 					     const char *clock, uint32_t page_size);
+/* Removes the last instance; there must be one. */
+void nrp_parts_drop_buffer(struct nrp_trace_parts *parts);
 struct nrp_part_cpu *nrp_parts_add_cpu(struct nrp_part_buffer *buffer, uint32_t cpu);
 
 /* The bytes of a file of version 6, or of version 7 packed as asked; empty blob: no memory. */
