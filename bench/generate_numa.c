@@ -51,6 +51,7 @@
 
 #define BASE_START UINT64_C(0x7f0000000000)
 #define HUGE_START UINT64_C(0x7f8000000000)
+#define VMEMMAP UINT64_C(0xffd4000000000000)
 #define NODE_FRAMES (UINT64_C(1) << 24) /* 64 GiB */
 #define NUMA_MISPLACED 5                /* reason of a migration */
 
@@ -129,7 +130,7 @@ static uint64_t page_on(const struct thread *owner, unsigned int page)
 	uint64_t frame = owner->process * UINT64_C(0x40000);
 
 	frame += page < BASE_PAGES ? page : HUGE_SIZE * (uint64_t)(page - BASE_PAGES + 1);
-	return UINT64_C(0xffd4000000000000) + 64 * (frame + owner->node * NODE_FRAMES);
+	return VMEMMAP + 64 * (frame + owner->node * NODE_FRAMES);
 }
 
 static uint64_t jiffies_at(uint64_t time)
@@ -252,14 +253,31 @@ static void filter(struct numa *numa, const struct thread *t, const struct fault
 	one_number(numa, NRP_EV_FILTER_END, t, time + 1500, f->step == MOVED);
 }
 
-static void migration_entry(struct numa *numa, const struct thread *t, const struct fault *f,
-			    enum nrp_event event, uint64_t time)
+/* The entries as x86 writes them: the frame inverted while it is a swap entry. */
+static uint64_t entry_set(const struct fault *f)
+{
+	uint64_t frame = (f->page_from - VMEMMAP) / 64;
+
+	return (f->huge ? UINT64_C(0xeffc000000000002) : UINT64_C(0xeff8000000000000)) |
+	       (~(frame << 9) & UINT64_C(0x1fffffffffe00));
+}
+
+static uint64_t entry_removed(const struct fault *f)
+{
+	uint64_t frame = (f->page_to - VMEMMAP) / 64;
+
+	return (f->huge ? UINT64_C(0x80000000000008a5) : UINT64_C(0x8400000000000025)) |
+	       frame << 12;
+}
+
+/* set_migration_.. or remove_..: the same fields; the order of a base page is 0. */
+static void migration_entry(struct numa *numa, const struct thread *t, enum nrp_event event,
+			    const struct fault *f, uint64_t entry, uint64_t time)
 {
 	struct event e = begin(numa, event, t, time);
 
-	/* the same fields in all of these events; a huge page's have no order */
 	put(&e, NRP_EF_SET_PTE_addr, f->addr);
-	put(&e, NRP_EF_SET_PTE_pte, mix(f->page_to + event));
+	put(&e, NRP_EF_SET_PTE_pte, entry);
 }
 
 static void migrate_pages(struct numa *numa, const struct thread *t, const struct fault *f,
@@ -295,9 +313,11 @@ static uint64_t move(struct numa *numa, const struct thread *t, const struct fau
 	attempt(numa, NRP_EV_MIGRATE_BEGIN, t, f, time + 1500);
 	e = begin(numa, NRP_EV_MIGRATE_START, t, time + 2000);
 	put(&e, NRP_EF_MIGRATE_START_reason, NUMA_MISPLACED);
-	migration_entry(numa, t, f, f->huge ? NRP_EV_SET_PMD : NRP_EV_SET_PTE, time + 4000);
+	migration_entry(numa, t, f->huge ? NRP_EV_SET_PMD : NRP_EV_SET_PTE, f, entry_set(f),
+			time + 4000);
 	time += 4000 + copy;
-	migration_entry(numa, t, f, f->huge ? NRP_EV_REMOVE_PMD : NRP_EV_REMOVE_PTE, time);
+	migration_entry(numa, t, f->huge ? NRP_EV_REMOVE_PMD : NRP_EV_REMOVE_PTE, f,
+			entry_removed(f), time);
 	migrate_pages(numa, t, f, time + 1000);
 	one_number(numa, NRP_EV_MIGRATE_END, t, time + 1500, 0);
 	return time + 1500;
