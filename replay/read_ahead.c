@@ -13,8 +13,6 @@
 #include <string.h>
 
 #define RING 16384   /* rows, a power of two: a sleep must not come often */
-#define SOON 32      /* rows for which a cache line has time to arrive */
-#define LINE 64      /* bytes of a cache line; only the speed depends on it */
 #define PORTION 1024 /* rows that are given back together */
 
 struct nrp_read_ahead {
@@ -178,15 +176,6 @@ static void wait_for_rows(struct nrp_read_ahead *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* The reader's CPU has the rows in its cache: asks for one before it is looked at. */
-static void fetch(const struct nrp_read_ahead *a)
-{
-	const uint8_t *row = row_at(a, a->taken + SOON);
-
-	for (size_t i = 0; i < a->row_size; i += LINE)
-		__builtin_prefetch(row + i);
-}
-
 int nrp_read_ahead_next(struct nrp_read_ahead *a, const void **ret_row, struct nrp_error *err)
 {
 	if (a->taken == a->known)
@@ -198,7 +187,6 @@ int nrp_read_ahead_next(struct nrp_read_ahead *a, const void **ret_row, struct n
 			*err = a->err;
 		return a->result;
 	}
-	fetch(a);
 	*ret_row = row_at(a, a->taken++);
 	return 1;
 }

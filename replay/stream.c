@@ -51,6 +51,21 @@ static uint64_t fault_columns(void)
 	       NRP_BIT(hint_fault, group_mem_src) | NRP_BIT(hint_fault, group_mem_dst);
 }
 
+/* Rows for which what they hold has time to come from the reader's CPU. */
+#define LATER 32
+
+static void fetch_later(const struct nrp_replay_stream *s)
+{
+	const struct nrp_hint_fault *f = nrp_read_ahead_peek(s->faults, LATER);
+
+	if (!f)
+		return;
+	/* One member of each cache line that is looked at in every fault. */
+	__builtin_prefetch(&f->time);
+	__builtin_prefetch(&f->src_nid);
+	__builtin_prefetch(&f->attempt);
+}
+
 /* The next row of one kind. */
 static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 {
@@ -59,6 +74,8 @@ static int advance(struct nrp_replay_stream *s, int kind, struct nrp_error *err)
 	int r = kind == NRP_STREAM_FAULT ? nrp_read_ahead_next(s->faults, &row, err)
 					 : nrp_cursor_next(from->cursor, &row, err);
 
+	if (kind == NRP_STREAM_FAULT)
+		fetch_later(s);
 	from->row = r > 0 ? row : NULL;
 	if (r > 0)
 		from->time = nrp_row_time(row);
