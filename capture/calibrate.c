@@ -461,5 +461,5 @@ int nrp_calibration_finish(const struct nrp_calibration *cal, struct nrp_host_fa
 		facts->moved_result = 0;
 	if (cal->huge_pages)
 		facts->huge_pages = cal->huge_pages;
-	return cal->need_topology ? finish_topology(cal, facts, err) : 0;
+	return cal->need_topology && !facts->nr_nodes ? finish_topology(cal, facts, err) : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/events.h"
 #include "capture/event_format.h"
+#include "numareplay/text.h"
 
 #include <event-parse.h>
 
@@ -86,7 +87,7 @@ static uint16_t count_weight_fields(struct tep_event *event)
 	return n;
 }
 
-static uint8_t skip_reason_by_name(const char *name, size_t length)
+uint8_t nrp_skip_reason_by_name(const char *name, size_t length)
 {
 	static const struct {
 		const char *name;
@@ -107,6 +108,21 @@ static uint8_t skip_reason_by_name(const char *name, size_t length)
 	return NRP_SKIP_UNKNOWN;
 }
 
+static void set_skip_reason(struct nrp_catalogue *cat, unsigned long number, const char *name,
+			    size_t size)
+{
+	char *kept = cat->skip_name[number];
+
+	cat->skip_reason[number] = nrp_skip_reason_by_name(name, size);
+	if (cat->skip_reason[number] != NRP_SKIP_UNKNOWN)
+		return;
+	if (size >= sizeof(cat->skip_name[number]))
+		size = sizeof(cat->skip_name[number]) - 1;
+	memcpy(kept, name, size);
+	kept[size] = '\0';
+	nrp_text_clean(kept);
+}
+
 /* The enum grew commit by commit: the numbers mean what the format's own text says. */
 static void parse_skip_reasons(struct nrp_catalogue *cat, const char *format)
 {
@@ -124,8 +140,7 @@ static void parse_skip_reasons(struct nrp_catalogue *cat, const char *format)
 		if (!close)
 			break;
 		if (number < sizeof(cat->skip_reason))
-			cat->skip_reason[number] =
-				skip_reason_by_name(open + 1, (size_t)(close - open - 1));
+			set_skip_reason(cat, number, open + 1, (size_t)(close - open - 1));
 		p = close;
 	}
 }

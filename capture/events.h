@@ -132,6 +132,7 @@ struct nrp_field {
 	uint16_t size;   /* bytes; 0: the format has no such field */
 	bool is_signed;
 	bool is_dynamic; /* __data_loc: size and offset of a string behind the fixed part */
+	bool is_string;  /* text, whatever its size */
 };
 
 struct nrp_event_desc {
@@ -147,11 +148,15 @@ struct nrp_catalogue {
 	bool swap;                /* payload has the other endianness */
 	uint16_t weight_fields;   /* filter_begin f0, f1, ..: number of fields in a row */
 	uint8_t skip_reason[256]; /* kernel's number -> NRP_SKIP_*, by printed name */
+	char skip_name[256][32];  /* printed names of the numbers that are NRP_SKIP_UNKNOWN */
 };
 
 /* Resolves the formats of an open file; frees with free(). */
 int nrp_catalogue_new(struct nrp_catalogue **ret, struct nrp_tracefile *file,
 		      struct nrp_error *err);
+
+/* NRP_SKIP_* of a reason's printed name. */
+uint8_t nrp_skip_reason_by_name(const char *name, size_t length);
 
 /* Name of a catalogue event, "other" for NRP_EV_OTHER. */
 const char *nrp_event_name(enum nrp_event event);
@@ -165,7 +170,8 @@ static inline bool nrp_has(const struct nrp_field *field, const struct nrp_raw_e
 /* The same for a field that is read as an integer; one of another size is none. */
 static inline bool nrp_has_integer(const struct nrp_field *field, const struct nrp_raw_event *raw)
 {
-	return nrp_has(field, raw) && (field->size & (field->size - 1)) == 0 && field->size <= 8;
+	return nrp_has(field, raw) && !field->is_string && (field->size & (field->size - 1)) == 0 &&
+	       field->size <= 8;
 }
 
 /* Does a loaded integer keep its value in @size bytes, whatever the sign of either? */

@@ -14,20 +14,6 @@
 #define MAX_SIDE_FILE (16 << 20) /* bytes; a /proc/vmstat is 4 KB, a 1024-node facts file 5 MB */
 #define MAX_LINE 65536
 
-char *nrp_side_file(const char *path, const char *ending)
-{
-	const char *slash = strrchr(path, '/');
-	const char *dot = strrchr(slash ? slash : path, '.');
-	size_t stem = dot ? (size_t)(dot - path) : strlen(path);
-	char *side = malloc(stem + strlen(ending) + 1);
-
-	if (side) {
-		memcpy(side, path, stem);
-		strcpy(side + stem, ending);
-	}
-	return side;
-}
-
 int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_error *err)
 {
 	/* A FIFO would wait for somebody who writes. */

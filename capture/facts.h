@@ -24,7 +24,4 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_st
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
 		    struct nrp_error *err);
 
-/* Path of a side file: @path without its ending, plus @ending; malloc'd, NULL: out of memory. */
-char *nrp_side_file(const char *path, const char *ending);
-
 #endif

@@ -3,6 +3,7 @@
 #include "capture/calibrate.h"
 #include "capture/facts.h"
 #include "capture/join_internal.h"
+#include "capture/source.h"
 #include "numareplay/text.h"
 
 #include <errno.h>
@@ -15,29 +16,44 @@
 struct import {
 	const struct nrp_import_options *opt;
 	struct nrp_store *store;
-	struct nrp_tracefile *file;
-	struct nrp_catalogue *cat;
+	struct nrp_source *source;
+	const struct nrp_catalogue *cat;
+	struct nrp_calibration *cal; /* of a text: made by its first reading */
 	struct nrp_capture *cap;
-	char *facts_path; /* NULL: none */
+	char *facts_path;                 /* NULL: none */
 	struct nrp_import_damage *damage; /* NULL: strict */
 	struct nrp_error *err;
 };
 
+/* The path without the endings of text and compression: trace.txt.gz is trace. */
+static int stem_of(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t n = strlen(path);
+	const char *dot;
+
+	if (n > 3 && !strcmp(path + n - 3, ".gz") && path + n - 3 > base)
+		n -= 3;
+	dot = memrchr(base, '.', n - (size_t)(base - path));
+	return dot && dot > base ? (int)(dot - path) : (int)n;
+}
+
 static int name_capture(struct import *im)
 {
-	const char *slash = strrchr(im->opt->path, '/');
-	const char *base = slash ? slash + 1 : im->opt->path;
-	const char *dot = strrchr(base, '.');
-	const char *name = im->opt->name ? im->opt->name : base;
-	size_t length = !im->opt->name && dot && dot > base ? (size_t)(dot - base) : strlen(name);
+	const char *path = im->opt->path, *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path, *name = im->opt->name;
+	size_t length;
 
+	if (!name && !strcmp(path, "-"))
+		name = "stdin";
+	length = name ? strlen(name) : (size_t)(path + stem_of(path) - base);
 	if (length >= sizeof(im->cap->name))
-		return nrp_fail(im->err, NRP_USAGE, -ENAMETOOLONG, im->opt->path, -1,
+		return nrp_fail(im->err, NRP_USAGE, -ENAMETOOLONG, path, -1,
 				"give a shorter one with --name",
 				"a capture's name has at most %zu bytes",
 				sizeof(im->cap->name) - 1);
-	snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", (int)length, name);
-	snprintf(im->cap->source, sizeof(im->cap->source), "trace.dat");
+	snprintf(im->cap->name, sizeof(im->cap->name), "%.*s", (int)length, name ? name : base);
+	snprintf(im->cap->source, sizeof(im->cap->source), "%s", nrp_source_name(im->source));
 	return 0;
 }
 
@@ -54,7 +70,7 @@ static int refuse_or_replace(struct import *im, int64_t id, const char *why)
 static int check_duplicates(struct import *im)
 {
 	int64_t id = 0;
-	int r = nrp_tracefile_hash(im->file, im->cap->hash, im->err);
+	int r = nrp_source_hash(im->source, im->cap->hash, im->err);
 
 	if (r == 0)
 		r = nrp_store_capture_by_hash(im->store, im->cap->hash, &id, im->err);
@@ -74,11 +90,9 @@ static void header_facts(struct import *im)
 	struct nrp_host_facts *f = &im->cap->facts;
 	const bool *present = im->cat->present;
 
-	snprintf(f->kernel, sizeof(f->kernel), "%s", nrp_tracefile_uname(im->file));
-	snprintf(f->clock, sizeof(f->clock), "%s", nrp_tracefile_clock(im->file));
+	nrp_source_facts(im->source, f);
 	nrp_text_clean(f->kernel);
 	nrp_text_clean(f->clock);
-	f->page_size = nrp_tracefile_page_size(im->file);
 	f->has_ratelimit_event = present[NRP_EV_RATELIMIT];
 	f->has_prepare_step = present[NRP_EV_PREPARE_BEGIN];
 	f->has_thp_function = present[NRP_EV_THP_BEGIN];
@@ -89,8 +103,15 @@ static void header_facts(struct import *im)
 /* Side file @given, or X@ending if that exists; *ret NULL if there is none. malloc'd. */
 static int side_path(struct import *im, const char *given, const char *ending, char **ret)
 {
-	char *path = given ? strdup(given) : nrp_side_file(im->opt->path, ending);
+	char *path = NULL;
 
+	*ret = NULL;
+	if (!given && !strcmp(im->opt->path, "-"))
+		return 0;
+	if (given)
+		path = strdup(given);
+	else if (asprintf(&path, "%.*s%s", stem_of(im->opt->path), im->opt->path, ending) < 0)
+		path = NULL;
 	if (!path)
 		return nrp_fail_nomem(im->err);
 	if (!given && access(path, F_OK) != 0) {
@@ -186,99 +207,66 @@ static void derive_huge_pages(struct nrp_host_facts *facts)
 		facts->huge_pages = facts->page_size / 8;
 }
 
-/*
- * The next event: 1, 0 at the end, < 0. If the file is salvaged, damage is counted by the reader,
- * and after it *@ret_broken is set: events of some CPU are missing from here on.
- */
+/* The next event: 1, 0 at the end, < 0. Damage is counted, unless it is an error. */
 static int next_event(struct import *im, struct nrp_raw_event *raw, bool *ret_broken)
+{
+	return nrp_source_next(im->source, raw, im->damage ? &im->damage->first : NULL, ret_broken,
+			       im->err);
+}
+
+/* One reading of the capture, up to its end where @whole, else until the facts are settled. */
+static int observe(struct import *im, bool whole)
+{
+	struct nrp_raw_event raw;
+	bool broken = false;
+	int r = nrp_source_rewind(im->source, im->err);
+
+	while (r == 0 && (whole || !nrp_calibration_settled(im->cal))) {
+		r = next_event(im, &raw, &broken);
+		if (r <= 0)
+			break;
+		r = nrp_calibration_event(im->cal, &raw);
+		if (r < 0)
+			nrp_fail_nomem(im->err);
+	}
+	return r;
+}
+
+/* Only its last line tells which events a text holds, and the hash of its bytes. */
+static int survey(struct import *im)
 {
 	int r;
 
-	if (!im->damage)
-		return nrp_tracefile_next(im->file, raw, im->err);
-	/* of many errors in one object the first stays */
-	while ((r = nrp_tracefile_next(im->file, raw, &im->damage->first)) < 0) {
-		if (r == -ENOMEM)
-			return nrp_fail_nomem(im->err);
-		*ret_broken = true;
-	}
-	return r;
+	if (!nrp_source_needs_survey(im->source))
+		return 0;
+	r = nrp_calibration_new(&im->cal, im->cat, true, im->err);
+	return r < 0 ? r : observe(im, true);
 }
 
 static int calibrate(struct import *im)
 {
-	struct nrp_calibration *cal;
-	struct nrp_raw_event raw;
-	bool broken = false;
-	int r = nrp_calibration_new(&cal, im->cat, im->cap->facts.nr_nodes == 0, im->err);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	nrp_tracefile_rewind(im->file);
-	while (r == 0 && !nrp_calibration_settled(cal)) {
-		r = next_event(im, &raw, &broken);
-		if (r <= 0)
-			break;
-		r = nrp_calibration_event(cal, &raw);
-		if (r < 0)
-			nrp_fail_nomem(im->err);
+	if (!im->cal) {
+		r = nrp_calibration_new(&im->cal, im->cat, im->cap->facts.nr_nodes == 0, im->err);
+		if (r == 0)
+			r = observe(im, false);
 	}
 	if (r == 0)
-		r = nrp_calibration_finish(cal, &im->cap->facts, im->err);
+		r = nrp_calibration_finish(im->cal, &im->cap->facts, im->err);
 	if (r == 0)
 		derive_huge_pages(&im->cap->facts);
-	nrp_calibration_free(cal);
 	return r;
-}
-
-/* Events that a CPU's statistics count as lost; a line that is absent (-1) counts none. */
-static uint64_t lost_of(const struct nrp_cpu_stat *s)
-{
-	return (uint64_t)(s->overrun > 0 ? s->overrun : 0) +
-	       (uint64_t)(s->dropped > 0 ? s->dropped : 0) +
-	       (uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0);
-}
-
-/* Overruns that the ring buffer counted but no sub-buffer marks (lost at the very start or end). */
-static int stats_losses(struct import *im, struct nrp_writer *writer, struct nrp_join_stats *stats)
-{
-	uint64_t counted = 0;
-
-	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++)
-		counted += lost_of(nrp_tracefile_cpu_stat(im->file, i));
-	if (counted <= stats->lost_events || stats->loss_gaps)
-		return 0;
-	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(im->file); i++) {
-		const struct nrp_cpu_stat *s = nrp_tracefile_cpu_stat(im->file, i);
-		uint64_t lost = lost_of(s);
-		struct nrp_loss l;
-		int r;
-
-		if (!lost)
-			continue;
-		NRP_ROW_INIT(&l);
-		NRP_SET(&l, loss, time, 0);
-		NRP_SET(&l, loss, cpu, s->cpu);
-		NRP_SET(&l, loss, count, lost);
-		NRP_SET(&l, loss, cause, NRP_LOSS_STATS);
-		r = nrp_writer_append(writer, NRP_LOSS, &l, im->err);
-		if (r < 0)
-			return r;
-	}
-	stats->lost_events = counted;
-	return 0;
 }
 
 static int read_events(struct import *im, struct nrp_joiner *joiner)
 {
 	struct nrp_raw_event raw;
 	uint64_t n = 0;
-	int r = 0;
+	int r = nrp_source_rewind(im->source, im->err);
 
-	nrp_tracefile_rewind(im->file);
 	while (r == 0) {
 		bool broken = false;
-
 		int next = next_event(im, &raw, &broken);
 
 		if (next < 0)
@@ -294,77 +282,28 @@ static int read_events(struct import *im, struct nrp_joiner *joiner)
 	return r;
 }
 
-/* Events missing behind the last one of a CPU. */
-static int loss_at_end(struct import *im, struct nrp_joiner *joiner,
-		       const struct nrp_cpu_reading *cpu)
-{
-	struct nrp_loss l;
-
-	if (!cpu->lost_at_end)
-		return 0;
-	NRP_ROW_INIT(&l);
-	NRP_SET(&l, loss, time, cpu->last_time);
-	NRP_SET(&l, loss, cpu, cpu->cpu);
-	NRP_SET(&l, loss, cause, cpu->end_cause);
-	NRP_SET(&l, loss, read_before, cpu->events);
-	if (cpu->end_lost >= 0)
-		NRP_SET(&l, loss, count, (uint64_t)cpu->end_lost);
-	if (cpu->end_cause != NRP_LOSS_OVERRUN)
-		NRP_SET(&l, loss, offset, cpu->end_offset);
-	return nrp_joiner_loss(joiner, &l, im->err);
-}
-
-/* Events of every kind may be missing on a CPU, all the time: their formats are damaged. */
-static int loss_of_formats(struct import *im, struct nrp_joiner *joiner, uint32_t cpu)
-{
-	uint64_t offset;
-	struct nrp_loss l;
-
-	if (!nrp_tracefile_lost_formats(im->file, &offset))
-		return 0;
-	NRP_ROW_INIT(&l);
-	NRP_SET(&l, loss, time, 0);
-	NRP_SET(&l, loss, cpu, cpu);
-	NRP_SET(&l, loss, cause, NRP_LOSS_DAMAGED);
-	NRP_SET(&l, loss, offset, offset);
-	NRP_SET(&l, loss, read_before, 0);
-	return nrp_joiner_loss(joiner, &l, im->err);
-}
-
-static int losses_behind_events(struct import *im, struct nrp_joiner *joiner)
-{
-	const struct nrp_cpu_reading *cpu;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && (cpu = nrp_tracefile_reading(im->file, i)); i++) {
-		r = loss_at_end(im, joiner, cpu);
-		if (r == 0)
-			r = loss_of_formats(im, joiner, cpu->cpu);
-	}
-	return r;
-}
-
 /* Sums up what the reader met. */
 static int sum_damage(struct import *im)
 {
 	struct nrp_import_damage *d = im->damage;
-	struct nrp_error header;
+	const struct nrp_cpu_reading *cpu;
+	struct nrp_error first;
 	size_t n = 0;
 
 	if (!d)
 		return 0;
-	d->places = nrp_tracefile_damage(im->file, &header);
+	d->places = nrp_source_damage(im->source, &first);
 	if (d->places)
-		d->first = header;
-	for (; nrp_tracefile_reading(im->file, n); n++)
-		d->places += nrp_tracefile_reading(im->file, n)->damages;
+		d->first = first;
+	for (; (cpu = nrp_source_reading(im->source, n)); n++)
+		d->places += cpu->damages;
 	if (!d->places)
 		return 0;
 	d->cpu = calloc(n ? n : 1, sizeof(*d->cpu));
 	if (!d->cpu)
 		return nrp_fail_nomem(im->err);
 	for (size_t i = 0; i < n; i++)
-		d->cpu[i] = *nrp_tracefile_reading(im->file, i);
+		d->cpu[i] = *nrp_source_reading(im->source, i);
 	d->nr_cpus = n;
 	return 0;
 }
@@ -382,14 +321,14 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 	if (r == 0)
 		r = read_events(im, joiner);
 	if (r == 0)
-		r = losses_behind_events(im, joiner);
+		r = nrp_source_losses(im->source, joiner, im->err);
 	if (r == 0)
 		r = nrp_joiner_finish(joiner, im->err);
 	if (r == 0)
 		r = sum_damage(im);
 	if (r == 0) {
 		stats = *nrp_joiner_stats(joiner);
-		r = stats_losses(im, writer, &stats);
+		r = nrp_source_stats_losses(im->source, writer, &stats, im->err);
 	}
 	if (r == 0)
 		r = nrp_writer_flush(writer, im->err);
@@ -408,6 +347,44 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 	return r;
 }
 
+/* What was left out of a text stays with the capture, as settings text.*. */
+static int store_text(struct import *im)
+{
+	static const char *const units[] = { "unknown", "us", "ns", "ticks" };
+	struct nrp_text_stats s;
+	int r;
+
+	nrp_source_text_stats(im->source, &s);
+	if (im->opt->ret_text)
+		*im->opt->ret_text = s;
+	if (!s.read)
+		return 0;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{ "text.lines", s.lines },
+		{ "text.skipped", s.noise },
+		{ "text.not_understood", s.bad + s.cut },
+		{ "text.backwards", s.backwards },
+		{ "text.hashed_pointers", s.hashed },
+		{ "text.unresolved_values", s.unresolved },
+		{ "text.arrays_as_zeros", s.zero_arrays },
+	};
+
+	r = nrp_store_put_setting(im->store, im->cap->id, "text.format", s.format, im->err);
+	if (r == 0)
+		r = nrp_store_put_setting(im->store, im->cap->id, "text.time_unit", units[s.unit],
+					  im->err);
+	for (size_t i = 0; r == 0 && i < sizeof(counts) / sizeof(counts[0]); i++) {
+		char value[24];
+
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)counts[i].value);
+		r = nrp_store_put_setting(im->store, im->cap->id, counts[i].name, value, im->err);
+	}
+	return r;
+}
+
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,
 		     struct nrp_capture *ret, struct nrp_join_stats *ret_stats,
 		     struct nrp_samples_stats *ret_samples, struct nrp_import_damage *ret_damage,
@@ -422,12 +399,12 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	memset(ret, 0, sizeof(*ret));
 	nrp_host_facts_init(&ret->facts);
 	ret->probe_misses = -1; /* trace-cmd files do not carry kprobe_profile */
-	r = im.damage ? nrp_tracefile_salvage(&im.file, options->path, err)
-		      : nrp_tracefile_open(&im.file, options->path, err);
-	if (r == 0 && options->libtracecmd)
-		r = nrp_tracefile_use_libtracecmd(im.file, err);
-	if (r == 0)
-		r = nrp_catalogue_new(&im.cat, im.file, err);
+	r = nrp_source_open(&im.source, options->path, im.damage != NULL, options->libtracecmd,
+			    err);
+	if (r == 0) {
+		im.cat = nrp_source_catalogue(im.source);
+		r = survey(&im);
+	}
 	if (r == 0)
 		r = name_capture(&im);
 	if (r == 0) {
@@ -449,12 +426,14 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	if (r == 0)
 		r = check_facts(&im, &ret_stats->contradiction);
 	if (r == 0)
+		r = store_text(&im);
+	if (r == 0)
 		r = read_samples(&im, ret_samples);
 	if (r == 0)
 		r = nrp_store_update_capture(store, ret, err);
 	free(im.facts_path);
-	free(im.cat);
-	nrp_tracefile_close(im.file);
+	nrp_calibration_free(im.cal);
+	nrp_source_close(im.source);
 	if (r < 0) {
 		nrp_import_damage_clear(&damage);
 		nrp_capture_clear(ret);

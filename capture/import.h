@@ -5,14 +5,16 @@
 
 #include "capture/join.h"
 #include "capture/samples.h"
+#include "capture/textfile.h"
 #include "numareplay/store.h"
 
 struct nrp_import_options {
-	const char *path;      /* the trace-cmd file */
+	const char *path;      /* a trace-cmd file, or a trace as text (docs/text.md); "-": stdin */
 	const char *name;      /* capture name; NULL: file name without directory and ending */
 	const char *facts;     /* NULL: X.facts beside X.dat, if it exists */
 	const char *vmstat[2]; /* before, after; NULL: X.vmstat0/1, if both exist */
 	struct nrp_samples_options samples; /* path NULL: X.samples, if it exists */
+	struct nrp_text_stats *ret_text;    /* filled at the end; NULL: not asked for */
 	bool force;                         /* replace a capture with the same bytes or name */
 	bool strict;                        /* damage is an error: nothing is salvaged */
 	bool libtracecmd;                   /* it reads the events; strict */

@@ -188,6 +188,8 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 				     raw->cpu);
 	if (!step.thread)
 		return nrp_fail_nomem(err);
+	if (raw->tgid)
+		step.thread->tgid = raw->tgid;
 	return dispatch(j, &step, err);
 }
 

@@ -3,6 +3,8 @@
  */
 #include "capture/join_internal.h"
 
+#include <errno.h>
+
 static int close_range(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_error *err)
 {
 	if (!t->range_open)
@@ -96,6 +98,36 @@ static int range_end(struct nrp_joiner *j, const struct nrp_step *step, struct n
 	return close_range(j, t, err);
 }
 
+/* Reason by number and the format's names, or (from text) by name. A name unknown here is kept. */
+static int skip_reason(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_scan_skip *s,
+		       struct nrp_error *err)
+{
+	const char *unknown = NULL;
+	char name[64];
+	uint32_t id;
+
+	NRP_SET(s, scan_skip, reason, NRP_SKIP_UNKNOWN);
+	if (nrp_step_has(step, NRP_EF_SKIP_VMA_reason)) {
+		uint64_t raw = nrp_step_get(step, NRP_EF_SKIP_VMA_reason);
+
+		NRP_TAKE(step, s, scan_skip, reason_raw, SKIP_VMA, reason);
+		if (raw < sizeof(j->cat->skip_reason)) {
+			NRP_SET(s, scan_skip, reason, j->cat->skip_reason[raw]);
+			unknown = j->cat->skip_name[raw];
+		}
+	} else if (nrp_step_string(step, NRP_EF_SKIP_VMA_reason, name, sizeof(name))) {
+		NRP_SET(s, scan_skip, reason, nrp_skip_reason_by_name(name, strlen(name)));
+		unknown = name;
+	}
+	if (s->reason != NRP_SKIP_UNKNOWN || !unknown || !*unknown)
+		return 0;
+	id = nrp_join_intern(j, unknown, err);
+	if (!id)
+		return -EIO;
+	NRP_SET(s, scan_skip, reason_name, id);
+	return 0;
+}
+
 static int skip(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
@@ -112,15 +144,13 @@ static int skip(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_er
 	if (step->desc->event == NRP_EV_SKIP_CPUSET) {
 		NRP_SET(&s, scan_skip, reason, NRP_SKIP_CPUSET);
 	} else {
-		uint64_t raw = nrp_step_get_or(step, NRP_EF_SKIP_VMA_reason, UINT32_MAX);
+		int r = skip_reason(j, step, &s, err);
 
+		if (r < 0)
+			return r;
 		NRP_TAKE(step, &s, scan_skip, scan_offset, SKIP_VMA, numa_scan_offset);
 		NRP_TAKE(step, &s, scan_skip, vm_start, SKIP_VMA, vm_start);
 		NRP_TAKE(step, &s, scan_skip, vm_end, SKIP_VMA, vm_end);
-		NRP_SET(&s, scan_skip, reason_raw, (uint32_t)raw);
-		NRP_SET(&s, scan_skip, reason,
-			raw < sizeof(j->cat->skip_reason) ? j->cat->skip_reason[raw]
-							  : (uint8_t)NRP_SKIP_UNKNOWN);
 	}
 	return nrp_writer_append(j->writer, NRP_SCAN_SKIP, &s, err);
 }

@@ -22,6 +22,7 @@ struct nrp_raw_event {
 	uint64_t time; /* ns (or ticks) of the trace clock */
 	uint32_t cpu;
 	int id;               /* common_type */
+	int32_t tgid;         /* process of the thread, where text says it; 0: not known */
 	const uint8_t *data;  /* payload from the common fields on; valid until the next call */
 	uint32_t size;        /* bytes of payload */
 	bool lost_before;     /* events of the CPU are missing just before this one */

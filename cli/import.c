@@ -110,15 +110,16 @@ static void print_damage(FILE *out, const struct nrp_import_damage *d)
 	}
 }
 
-static json_t *capture_json(const struct nrp_capture *c, const struct nrp_samples_stats *samples,
+static json_t *capture_json(const struct nrp_capture *c, json_t *text,
+			    const struct nrp_samples_stats *samples,
 			    const struct nrp_import_damage *damage)
 {
-	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "capture", c->name, "events",
+	return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "capture", c->name, "events",
 			 (json_int_t)c->events, "other_events", (json_int_t)c->other_events,
 			 "unjoined_events", (json_int_t)c->unjoined_events, "lost_events",
 			 (json_int_t)c->lost_events, "loss_gaps", (json_int_t)c->loss_gaps,
-			 "duration_ns", (json_int_t)(c->last_time - c->first_time), "samples",
-			 samples_json(samples), "damage", damage_json(damage));
+			 "duration_ns", (json_int_t)(c->last_time - c->first_time), "text", text,
+			 "samples", samples_json(samples), "damage", damage_json(damage));
 }
 
 static void print_samples(FILE *out, const struct nrp_samples_stats *s)
@@ -145,6 +146,50 @@ static void print_samples(FILE *out, const struct nrp_samples_stats *s)
 	if (s->not_understood)
 		fprintf(out, " (first: line %llu)", (unsigned long long)s->first_bad_line);
 	fputc('\n', out);
+}
+
+static json_t *text_json(const struct nrp_text_stats *t)
+{
+	static const char *const units[] = { "unknown", "us", "ns", "ticks" };
+
+	if (!t->read)
+		return json_null();
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:I,s:I,s:I,s:I,s:I}", "format", t->format,
+			 "time_unit", units[t->unit], "lines", (json_int_t)t->lines, "skipped",
+			 (json_int_t)t->noise, "not_understood", (json_int_t)t->bad, "cut", t->cut,
+			 "first_not_understood", (json_int_t)t->first_bad, "backwards",
+			 (json_int_t)t->backwards, "hashed_pointers", (json_int_t)t->hashed,
+			 "unresolved_values", (json_int_t)t->unresolved, "arrays_as_zeros",
+			 (json_int_t)t->zero_arrays);
+}
+
+/* What a text cannot tell, and what was left out of it: nothing of that is silent. */
+static void print_text(FILE *out, const struct nrp_text_stats *t)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} remarks[] = {
+		{ t->noise, "lines of other tracers skipped" },
+		{ t->backwards, "events before the one above" },
+		{ t->hashed, "pointers printed hashed: they match no raw pointer" },
+		{ t->unresolved, "values that are no numbers: NULL" },
+		{ t->zero_arrays, "arrays printed as zeros: NULL" },
+	};
+
+	if (!t->read)
+		return;
+	fprintf(out, "  text of %s: %llu lines", t->format, (unsigned long long)t->lines);
+	if (t->bad)
+		fprintf(out, ", %llu NOT UNDERSTOOD (first: line %llu)", (unsigned long long)t->bad,
+			(unsigned long long)t->first_bad);
+	fprintf(out, "%s\n", t->cut ? ", the last one CUT" : "");
+	for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
+		if (remarks[i].count)
+			fprintf(out, "  %llu %s\n", (unsigned long long)remarks[i].count,
+				remarks[i].what);
+	if (t->unit == NRP_TEXT_TICKS)
+		fprintf(out, "  times are ticks of an unknown length, not ns\n");
 }
 
 static void print_capture(FILE *out, const struct nrp_capture *c,
@@ -212,10 +257,12 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 {
 	bool show = isatty(STDERR_FILENO) && !cli_given(args, OPT_QUIET);
 	const char *reader = cli_value(args, OPT_READER);
+	struct nrp_text_stats text;
 	struct nrp_import_options o = {
 		.path = path,
 		.name = cli_value(args, OPT_NAME),
 		.facts = cli_value(args, OPT_FACTS),
+		.ret_text = &text,
 		.force = cli_given(args, OPT_FORCE),
 		.strict = cli_given(args, OPT_STRICT),
 		.libtracecmd = reader && !strcmp(reader, "libtracecmd"),
@@ -241,10 +288,12 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 	if (r < 0)
 		return r;
 	if (list) {
-		json_array_append_new(list, capture_json(&capture, &samples, &damage));
+		json_array_append_new(list,
+				      capture_json(&capture, text_json(&text), &samples, &damage));
 	} else if (!cli_given(args, OPT_QUIET)) {
 		print_capture(out, &capture, &stats);
 		print_damage(out, &damage);
+		print_text(out, &text);
 		print_samples(out, &samples);
 	}
 	*ret_damage = damage.first;
@@ -362,8 +411,11 @@ static enum nrp_status run(const struct cli_args *args)
 const struct cli_command cli_import = {
 	.name = "import",
 	.synopsis = "FILE.. -o DB",
-	.summary = "read trace-cmd files (trace.dat v6, v7) into a database",
+	.summary = "read traces (trace.dat v6, v7, or text) into a database",
 	.details =
+		"Text is what trace-cmd report, tracefs' trace and trace_pipe, or perf script "
+		"print;\n"
+		"it may be compressed by gzip, and - is standard input.\n"
 		"Side files X.facts, X.vmstat0, X.vmstat1 and X.samples beside X.dat are read "
 		"too.\n"
 		"All files of one command are imported, or none. A damaged file is salvaged: what "

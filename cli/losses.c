@@ -9,7 +9,7 @@
 
 /* The gaps of one CPU that have one cause. */
 struct loss_sum {
-	uint32_t cpu;
+	int64_t cpu; /* -1: all together, or unknown */
 	uint8_t cause;
 	uint64_t gaps, unknown; /* all; of unknown size */
 	uint64_t lost;          /* events, where known */
@@ -41,15 +41,16 @@ static const char *cause_name(uint8_t cause)
 /* The sum that @loss belongs to, by CPU and cause; NULL: no memory. */
 static struct loss_sum *sum_of(struct loss_table *t, const struct nrp_loss *loss)
 {
+	int64_t cpu = NRP_NULL(loss, loss, cpu) ? -1 : (int64_t)loss->cpu;
 	size_t low = 0, high = t->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 		const struct loss_sum *s = &t->at[middle];
 
-		if (s->cpu == loss->cpu && s->cause == loss->cause)
+		if (s->cpu == cpu && s->cause == loss->cause)
 			return &t->at[middle];
-		if (s->cpu < loss->cpu || (s->cpu == loss->cpu && s->cause < loss->cause))
+		if (s->cpu < cpu || (s->cpu == cpu && s->cause < loss->cause))
 			low = middle + 1;
 		else
 			high = middle;
@@ -65,7 +66,7 @@ static struct loss_sum *sum_of(struct loss_table *t, const struct nrp_loss *loss
 	}
 	memmove(&t->at[low + 1], &t->at[low], (t->count - low) * sizeof(*t->at));
 	t->count++;
-	t->at[low] = (struct loss_sum){ .cpu = loss->cpu, .cause = loss->cause };
+	t->at[low] = (struct loss_sum){ .cpu = cpu, .cause = loss->cause };
 	return &t->at[low];
 }
 
@@ -125,10 +126,11 @@ int cli_losses_json(json_t **ret, struct nrp_store *store, const struct nrp_capt
 
 		json_array_append_new(
 			list,
-			json_pack("{s:I,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "cpu",
-				  (json_int_t)s->cpu, "cause", cause_name(s->cause), "gaps",
-				  (json_int_t)s->gaps, "unknown", (json_int_t)s->unknown, "lost",
-				  (json_int_t)s->lost, "from", (json_int_t)s->from, "to",
+			json_pack("{s:o,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "cpu",
+				  s->cpu < 0 ? json_null() : json_integer(s->cpu), "cause",
+				  cause_name(s->cause), "gaps", (json_int_t)s->gaps, "unknown",
+				  (json_int_t)s->unknown, "lost", (json_int_t)s->lost, "from",
+				  (json_int_t)s->from, "to",
 				  s->to_end ? json_null() : json_integer((json_int_t)s->to),
 				  "offset",
 				  s->has_offset ? json_integer((json_int_t)s->offset) : json_null(),
@@ -149,8 +151,12 @@ static double seconds(const struct nrp_capture *capture, uint64_t time)
 
 static void print_sum(const struct loss_sum *s, const struct nrp_capture *capture)
 {
-	printf("    CPU %-5u %llu gap%s: %s, ", s->cpu, (unsigned long long)s->gaps,
-	       s->gaps == 1 ? "" : "s", cause_name(s->cause));
+	if (s->cpu < 0)
+		printf("    some CPU  ");
+	else
+		printf("    CPU %-5lld ", (long long)s->cpu);
+	printf("%llu gap%s: %s, ", (unsigned long long)s->gaps, s->gaps == 1 ? "" : "s",
+	       cause_name(s->cause));
 	if (s->unknown < s->gaps)
 		printf("%llu events%s", (unsigned long long)s->lost, s->unknown ? " and " : "");
 	if (s->unknown)

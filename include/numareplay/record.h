@@ -47,7 +47,7 @@ typedef int64_t nrp_i64;
 F(u64, time, "ns", "-", "fault_begin: all") \
 F(u32, cpu, "cpu", "-", "fault_begin: all; the CPU that took the fault") \
 F(i32, tid, "tid", "-", "fault_begin: all") \
-F(i32, tgid, "pid", "process not named by any event so far", "sched_{move,stick,swap}_numa of the same tid") \
+F(i32, tgid, "pid", "process not named by any event so far", "sched_{move,stick,swap}_numa of the same tid; text: its own column, where it has one") \
 F(u64, mm, "pointer", "the probe lacks it", "fault_begin.mm") \
 F(u64, addr, "bytes", "-", "fault_begin.addr: faulting address; 4.18, 5.10: page aligned by the kernel") \
 F(u64, vma, "pointer", "the probe lacks it", "fault_begin.vma; reused by the slab, no identity") \
@@ -162,7 +162,8 @@ F(u64, scan_offset, "bytes", "cpuset skip", "numa_scan_offset") \
 F(u64, vm_start, "bytes", "cpuset skip", "vm_start") \
 F(u64, vm_end, "bytes", "cpuset skip", "vm_end") \
 F(u8, reason, "NRP_SKIP_*", "-", "reason, by the name in the event's own format; 254 = a name unknown here") \
-F(u32, reason_raw, "kernel's number", "cpuset skip", "reason")
+F(u32, reason_raw, "kernel's number", "cpuset skip, or a text that gives the name", "reason") \
+F(u32, reason_name, "id in table name", "a reason known here, or a number without a name", "reason, as the event's format or the text names it")
 
 /* One migrate_pages() call, any reason. */
 #define NRP_MIGRATION_FIELDS(F) \
@@ -313,7 +314,7 @@ F(i64, result, "return value", "no return value, or return lost", "ret / dropped
 #define NRP_LOSS_FIELDS(F) \
 F(u64, time, "ns", "-", "last event before the gap on that CPU; 0: from the start") \
 F(u64, end_time, "ns", "the gap lasts to the end", "first event after the gap on that CPU") \
-F(u32, cpu, "cpu", "-", "ring buffer of that CPU") \
+F(u32, cpu, "cpu", "a text that counts all CPUs together", "ring buffer of that CPU") \
 F(u64, count, "events", "unknown number", "sub-buffer header, per-CPU stats") \
 F(u8, cause, "0 ring buffer overrun, 1 damaged data, 2 per-CPU stats only, 3 time went backwards", "-", "where it was noticed") \
 F(u64, offset, "bytes", "not damaged data", "place of the damage in the capture's file") \
@@ -427,7 +428,7 @@ enum nrp_skip_reason {
 	NRP_SKIP_IGNORE_PID = 5, /* not a skip: scanned although the pid filter said no */
 	NRP_SKIP_SEQ_COMPLETED = 6,
 	NRP_SKIP_CPUSET = 253,	 /* sched_skip_cpuset_numa: the whole pass */
-	NRP_SKIP_UNKNOWN = 254,	 /* a name this version does not know; see reason_raw */
+	NRP_SKIP_UNKNOWN = 254,	 /* a name this version does not know; see reason_name */
 };
 
 /* task_numa_fault flags (the same from 4.18 to 7.2). */

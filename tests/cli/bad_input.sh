@@ -17,7 +17,7 @@ refused() { # FILE PATTERN [OPTION..]: neither a new nor an existing database is
 }
 
 printf 'this is no trace\n' >text.dat
-refused text.dat '^numareplay: text.dat: (offset 0: )?not a trace-cmd file: '
+refused text.dat '^numareplay: text.dat: neither a trace-cmd file nor a trace as text: no line of 1 is an event: '
 : >empty.dat
 refused empty.dat '^numareplay: empty.dat: .*empty'
 mkdir folder.dat
