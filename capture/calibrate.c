@@ -47,6 +47,7 @@ struct nrp_calibration {
 	int64_t huge_pages;                    /* of faults that thp_begin marks; 0: none seen */
 	uint64_t first_time, first_jiffies, last_time, last_jiffies;
 	bool have_jiffies;
+	uint64_t vma_bounds; /* all of them, or-ed */
 	struct vote vote;
 };
 
@@ -236,6 +237,8 @@ static int see_fault_event(struct nrp_calibration *cal, const struct nrp_raw_eve
 	if (!s)
 		return -ENOMEM;
 	if (desc->event == NRP_EV_FAULT_BEGIN) {
+		cal->vma_bounds |= get(cal, raw, desc, NRP_EF_FAULT_BEGIN_vm_start, 0) |
+				   get(cal, raw, desc, NRP_EF_FAULT_BEGIN_vm_end, 0);
 		*s = (struct sample){
 			.open = true,
 			.flags = get(cal, raw, desc, NRP_EF_FAULT_BEGIN_page_flags, 0),
@@ -397,7 +400,7 @@ static int64_t fit_hz(const struct nrp_calibration *cal)
 static int finish_topology(const struct nrp_calibration *cal, struct nrp_host_facts *facts,
 			   struct nrp_error *err)
 {
-	int nodes = (int)cal->max_nid + 1;
+	int nodes = (int)cal->max_nid >= facts->nr_nodes ? (int)cal->max_nid + 1 : facts->nr_nodes;
 	int16_t *cpu_nid = calloc(cal->vote.cpus + 1, sizeof(*cpu_nid));
 	int64_t *memkb;
 
@@ -427,7 +430,7 @@ static int finish_topology(const struct nrp_calibration *cal, struct nrp_host_fa
 		return nrp_fail_nomem(err);
 	}
 	for (int nid = 0; nid < nodes; nid++)
-		memkb[nid] = -1;
+		memkb[nid] = nid < facts->nr_nodes ? facts->node_memkb[nid] : -1;
 	free(facts->cpu_nid);
 	free(facts->node_memkb);
 	facts->cpu_nid = cpu_nid;
@@ -437,8 +440,14 @@ static int finish_topology(const struct nrp_calibration *cal, struct nrp_host_fa
 	return 0;
 }
 
-int nrp_calibration_finish(const struct nrp_calibration *cal, struct nrp_host_facts *facts,
-			   struct nrp_error *err)
+int64_t nrp_calibration_page_size(const struct nrp_calibration *cal)
+{
+	/* No kernel has pages below 4 KiB, and each VMA begins and ends with a page. */
+	return cal->vma_bounds & 4096 ? 4096 : -1;
+}
+
+int nrp_calibration_finish(const struct nrp_calibration *cal, bool infer_topology,
+			   struct nrp_host_facts *facts, struct nrp_error *err)
 {
 	int shift, bits;
 	int64_t hz = fit_hz(cal);
@@ -461,5 +470,5 @@ int nrp_calibration_finish(const struct nrp_calibration *cal, struct nrp_host_fa
 		facts->moved_result = 0;
 	if (cal->huge_pages)
 		facts->huge_pages = cal->huge_pages;
-	return cal->need_topology && !facts->nr_nodes ? finish_topology(cal, facts, err) : 0;
+	return infer_topology ? finish_topology(cal, facts, err) : 0;
 }

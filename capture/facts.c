@@ -73,30 +73,45 @@ static int bad_line(struct facts_reader *r, const char *what)
 			"correct the line, or import without the facts file", "%s", what);
 }
 
-static int set_cpu(struct facts_reader *r, unsigned long cpu, int nid)
+int nrp_facts_cpu(struct nrp_host_facts *f, uint64_t cpu, int nid)
 {
-	struct nrp_host_facts *f = r->facts;
-
 	if (cpu >= NRP_MAX_CPUS)
-		return bad_line(r, "CPU number too large");
+		return -ERANGE;
 	if ((int)cpu >= f->nr_cpus) {
 		int16_t *grown = reallocarray(f->cpu_nid, cpu + 1, sizeof(*grown));
 
 		if (!grown)
-			return nrp_fail_nomem(r->err);
+			return -ENOMEM;
 		for (int i = f->nr_cpus; i <= (int)cpu; i++)
 			grown[i] = -1;
 		f->cpu_nid = grown;
 		f->nr_cpus = (int)cpu + 1;
 	}
 	if (f->cpu_nid[cpu] >= 0 && f->cpu_nid[cpu] != nid)
-		return bad_line(r, "a CPU of two nodes");
+		return -EEXIST;
 	f->cpu_nid[cpu] = (int16_t)nid;
 	return 0;
 }
 
-/* "0-1,4": the CPUs of a node; empty for a node without CPUs. */
-static int parse_cpu_list(struct facts_reader *r, const char *p, int nid)
+int nrp_facts_node(struct nrp_host_facts *f, uint64_t nid)
+{
+	int64_t *grown;
+
+	if (nid >= NRP_MAX_NODES)
+		return -ERANGE;
+	if ((int)nid < f->nr_nodes)
+		return 0;
+	grown = reallocarray(f->node_memkb, nid + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	for (int i = f->nr_nodes; i <= (int)nid; i++)
+		grown[i] = -1;
+	f->node_memkb = grown;
+	f->nr_nodes = (int)nid + 1;
+	return 0;
+}
+
+const char *nrp_facts_cpu_list(struct nrp_host_facts *f, const char *p, int nid)
 {
 	while (isdigit((unsigned char)*p)) {
 		char *end;
@@ -105,20 +120,19 @@ static int parse_cpu_list(struct facts_reader *r, const char *p, int nid)
 		if (*end == '-' && isdigit((unsigned char)end[1]))
 			to = strtoul(end + 1, &end, 10);
 		if (to < from || to >= NRP_MAX_CPUS)
-			return bad_line(r, "bad CPU list");
+			return "bad CPU list";
 		for (unsigned long cpu = from; cpu <= to; cpu++) {
-			int ret = set_cpu(r, cpu, nid);
+			int r = nrp_facts_cpu(f, cpu, nid);
 
-			if (ret < 0)
-				return ret;
+			if (r < 0)
+				return r == -ENOMEM ? "" : "a CPU of two nodes";
 		}
 		p = end;
-		if (*end == ',' && isdigit((unsigned char)end[1]))
-			p++;
-		else
+		if (*end != ',' || !isdigit((unsigned char)end[1]))
 			break;
+		p++;
 	}
-	return *p && *p != ' ' && *p != '\t' ? bad_line(r, "bad CPU list") : 0;
+	return !*p || *p == ' ' || *p == '\t' ? NULL : "bad CPU list";
 }
 
 /* "0 cpus=0-1 distance=10,20 memkb=1546548" */
@@ -131,25 +145,17 @@ static int node_line(struct facts_reader *r, const char *line)
 
 	if (end == line || nid >= NRP_MAX_NODES)
 		return bad_line(r, "bad node number");
-	if ((int)nid >= f->nr_nodes) {
-		int64_t *grown = reallocarray(f->node_memkb, nid + 1, sizeof(*grown));
-
-		if (!grown)
-			return nrp_fail_nomem(r->err);
-		for (int i = f->nr_nodes; i <= (int)nid; i++)
-			grown[i] = -1;
-		f->node_memkb = grown;
-		f->nr_nodes = (int)nid + 1;
-	}
+	if (nrp_facts_node(f, nid) < 0)
+		return nrp_fail_nomem(r->err);
 	if (f->node_memkb[nid] >= 0)
 		return bad_line(r, "a node that was listed before");
 	if (memkb && isdigit((unsigned char)memkb[6]))
 		f->node_memkb[nid] = strtoll(memkb + 6, NULL, 10);
 	if (cpus) {
-		int ret = parse_cpu_list(r, cpus + 5, (int)nid);
+		const char *what = nrp_facts_cpu_list(f, cpus + 5, (int)nid);
 
-		if (ret < 0)
-			return ret;
+		if (what)
+			return *what ? bad_line(r, what) : nrp_fail_nomem(r->err);
 	}
 	char name[32];
 

@@ -24,4 +24,21 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_st
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
 		    struct nrp_error *err);
 
+/* The parts of a topology; -ENOMEM, -ERANGE (too large), -EEXIST (the CPU has another node). */
+int nrp_facts_cpu(struct nrp_host_facts *facts, uint64_t cpu, int nid);
+int nrp_facts_node(struct nrp_host_facts *facts, uint64_t nid);
+/*
+ * "0-1,4" up to the text's end or a blank: the CPUs of a node; empty for a node without CPUs. NULL,
+ * what is wrong, or "": out of memory.
+ */
+const char *nrp_facts_cpu_list(struct nrp_host_facts *facts, const char *list, int nid);
+
+/*
+ * Topology as other programs print it, told apart by content: numactl -H, lscpu -p, a process's
+ * numa_maps, or a folder that is a copy of /sys (or of its devices/system/node). Adds nodes, their
+ * CPUs and memory to @facts; numa_maps give nodes and the page size only. NRP_INPUT: none of
+ * these, not readable, or it contradicts what is known.
+ */
+int nrp_topology_read(const char *path, struct nrp_host_facts *facts, struct nrp_error *err);
+
 #endif

@@ -21,6 +21,7 @@ struct import {
 	struct nrp_calibration *cal; /* of a text: made by its first reading */
 	struct nrp_capture *cap;
 	char *facts_path;                 /* NULL: none */
+	const char *nodes_path;           /* the first side file that has nodes */
 	struct nrp_import_damage *damage; /* NULL: strict */
 	struct nrp_error *err;
 };
@@ -91,6 +92,8 @@ static void header_facts(struct import *im)
 	const bool *present = im->cat->present;
 
 	nrp_source_facts(im->source, f);
+	if (im->cal && f->page_size < 0)
+		f->page_size = nrp_calibration_page_size(im->cal);
 	nrp_text_clean(f->kernel);
 	nrp_text_clean(f->clock);
 	f->has_ratelimit_event = present[NRP_EV_RATELIMIT];
@@ -135,14 +138,22 @@ static int store_probes(struct import *im)
 
 static int read_facts(struct import *im)
 {
+	struct nrp_host_facts *f = &im->cap->facts;
 	int r = side_path(im, im->opt->facts, ".facts", &im->facts_path);
 
-	return r == 0 && im->facts_path ? nrp_facts_read(im->facts_path, &im->cap->facts, im->store,
-							 im->cap->id, im->err)
-					: r;
+	if (r == 0 && im->facts_path)
+		r = nrp_facts_read(im->facts_path, f, im->store, im->cap->id, im->err);
+	if (r == 0 && f->nr_nodes)
+		im->nodes_path = im->facts_path;
+	for (const char *const *p = im->opt->topology; r == 0 && p && *p; p++) {
+		r = nrp_topology_read(*p, f, im->err);
+		if (!im->nodes_path)
+			im->nodes_path = *p;
+	}
+	return r;
 }
 
-/* A facts file of another host, or a wrong one, would make local pages remote. */
+/* The topology of another host, or a wrong one, would make local pages remote. */
 static int check_facts(struct import *im, const struct nrp_contradiction *c)
 {
 	char what[128];
@@ -156,7 +167,7 @@ static int check_facts(struct import *im, const struct nrp_contradiction *c)
 		snprintf(what, sizeof(what), "lists no node with CPU %d, which has faults", c->cpu);
 	else
 		snprintf(what, sizeof(what), "CPU %d is on node %d in the capture", c->cpu, c->nid);
-	return nrp_fail(im->err, NRP_INPUT, -EBADMSG, im->facts_path, -1,
+	return nrp_fail(im->err, NRP_INPUT, -EBADMSG, im->nodes_path, -1,
 			"give the facts of the recorded host, or none: move the file away",
 			"contradicts the capture in %llu records: %s", (unsigned long long)c->count,
 			what);
@@ -245,17 +256,24 @@ static int survey(struct import *im)
 
 static int calibrate(struct import *im)
 {
+	struct nrp_host_facts *f = &im->cap->facts;
+	/* numa_maps name nodes without their CPUs; a facts file that does so is wrong */
+	bool infer = !f->nr_nodes || (!f->nr_cpus && im->nodes_path != im->facts_path);
+	struct nrp_text_stats text;
 	int r = 0;
 
 	if (!im->cal) {
-		r = nrp_calibration_new(&im->cal, im->cat, im->cap->facts.nr_nodes == 0, im->err);
+		r = nrp_calibration_new(&im->cal, im->cat, infer, im->err);
 		if (r == 0)
 			r = observe(im, false);
 	}
 	if (r == 0)
-		r = nrp_calibration_finish(im->cal, &im->cap->facts, im->err);
+		r = nrp_calibration_finish(im->cal, infer, f, im->err);
 	if (r == 0)
-		derive_huge_pages(&im->cap->facts);
+		derive_huge_pages(f);
+	nrp_source_text_stats(im->source, &text);
+	if (text.unit == NRP_TEXT_TICKS)
+		f->hz = -1; /* of the clock, not of a second */
 	return r;
 }
 

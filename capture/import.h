@@ -9,10 +9,12 @@
 #include "numareplay/store.h"
 
 struct nrp_import_options {
-	const char *path;      /* a trace-cmd file, or a trace as text (docs/text.md); "-": stdin */
-	const char *name;      /* capture name; NULL: file name without directory and ending */
-	const char *facts;     /* NULL: X.facts beside X.dat, if it exists */
-	const char *vmstat[2]; /* before, after; NULL: X.vmstat0/1, if both exist */
+	const char *path;  /* a trace-cmd file, or a trace as text (docs/text.md); "-": stdin */
+	const char *name;  /* capture name; NULL: file name without directory and ending */
+	const char *facts; /* NULL: X.facts beside X.dat, if it exists */
+	/* numactl -H, lscpu -p, numa_maps or copies of /sys, NULL at the end; NULL: none */
+	const char *const *topology;
+	const char *vmstat[2];              /* before, after; NULL: X.vmstat0/1, if both exist */
 	struct nrp_samples_options samples; /* path NULL: X.samples, if it exists */
 	struct nrp_text_stats *ret_text;    /* filled at the end; NULL: not asked for */
 	bool force;                         /* replace a capture with the same bytes or name */

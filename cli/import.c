@@ -15,6 +15,7 @@ enum {
 	OPT_OUTPUT,
 	OPT_NAME,
 	OPT_FACTS,
+	OPT_TOPOLOGY,
 	OPT_VMSTAT,
 	OPT_SAMPLES,
 	OPT_EVENT,
@@ -31,6 +32,9 @@ static const struct cli_option options[] = {
 	[OPT_OUTPUT] = { "output", 'o', "DB", "database to write; made if it does not exist" },
 	[OPT_NAME] = { "name", 0, "NAME", "capture name (default: file name without ending)" },
 	[OPT_FACTS] = { "facts", 0, "FILE", "host facts (default: X.facts beside X.dat)" },
+	[OPT_TOPOLOGY] = { "topology", 0, "FILE",
+			   "numactl -H, lscpu -p, numa_maps or a copy of /sys; may be given "
+			   "again" },
 	[OPT_VMSTAT] = { "vmstat", 0, "BEFORE AFTER",
 			 "/proc/vmstat around the capture (default: X.vmstat0, X.vmstat1)" },
 	[OPT_SAMPLES] = { "samples", 0, "FILE",
@@ -273,11 +277,14 @@ static int import_one(const struct cli_args *args, struct nrp_store *store, cons
 	struct nrp_join_stats stats;
 	struct nrp_samples_stats samples;
 	struct nrp_import_damage damage;
-	const char *events[CLI_MAX_VALUES + 1] = { NULL };
+	const char *events[CLI_MAX_VALUES + 1] = { NULL }, *topology[CLI_MAX_VALUES + 1] = { NULL };
 	int r = samples_options(args, &o.samples, events, err);
 
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < args->option[OPT_TOPOLOGY].count; i++)
+		topology[i] = args->option[OPT_TOPOLOGY].value[i];
+	o.topology = topology;
 	if (cli_given(args, OPT_VMSTAT)) {
 		o.vmstat[0] = args->option[OPT_VMSTAT].value[0];
 		o.vmstat[1] = args->option[OPT_VMSTAT].value[1];
