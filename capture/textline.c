@@ -224,7 +224,7 @@ static bool take_event(struct nrp_textline *t, const char *p, const char *end,
 		p = nrp_text_skip(word, end);
 		word = nrp_text_word(p, end);
 	}
-	if (word == p || word[-1] != ':')
+	if (word == p || word[-1] != ':' || memchr(p, '(', (size_t)(word - p)))
 		return system_call(t, p, end, ret_event);
 	name = p;
 	word--;

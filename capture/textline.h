@@ -56,7 +56,7 @@ struct nrp_textline_stats {
 	enum nrp_text_unit unit;
 	uint64_t hashed;      /* pointers that the kernel printed hashed */
 	uint64_t unresolved;  /* values that are no numbers: symbols, unknown enums, (fault), .. */
-	uint64_t zero_arrays; /* arrays printed as zeros: trace-cmd does that to each */
+	uint64_t zero_arrays; /* arrays printed as zeros where so far all are: no values */
 	bool with_systems;    /* "system:event", as perf prints */
 };
 
@@ -73,7 +73,8 @@ struct nrp_textline *nrp_textline_free(struct nrp_textline *parser);
 enum nrp_text_kind nrp_textline_parse(struct nrp_textline *parser, const char *line, size_t size,
 				      struct nrp_raw_event *ret);
 
-/* Before the same text is read again: counts from 0; what was seen stays in the catalogue. */
+/* Before the same text is read again: counts from 0; events and arrays that were seen stay known.
+ */
 void nrp_textline_restart(struct nrp_textline *parser);
 
 /* Describes the last event; present[] says what was seen so far. */

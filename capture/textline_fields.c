@@ -96,7 +96,10 @@ static void take_word(struct nrp_textline *t, enum nrp_event event, int i, const
 	}
 }
 
-/* "{1,2,3}" of faults[]; returns what is behind it. Zeros are what trace-cmd prints for any array.
+/*
+ * "{1,2,3}" of faults[]; returns what is behind it. trace-cmd prints faults[] without a declared
+ * size as zeros whatever they hold: zeros are values only where some array of the text is not zero,
+ * which its first reading tells.
  */
 static const char *take_array(struct nrp_textline *t, enum nrp_event event, int i, const char *p,
 			      const char *end)
@@ -118,7 +121,8 @@ static const char *take_array(struct nrp_textline *t, enum nrp_event event, int 
 		zeros = zeros && !t->payload.weight[n];
 		at = stop + 1;
 	}
-	if (zeros)
+	t->arrays_printed |= !zeros;
+	if (!t->arrays_printed)
 		t->stats.zero_arrays++;
 	else
 		*field_of(t, event, i) = (struct nrp_field){

@@ -42,6 +42,7 @@ struct nrp_textline {
 	struct nrp_text_event event[NRP_NR_EVENTS];
 	uint8_t slot[NRP_TEXT_SLOTS]; /* hash of an event's name -> event, 0: free */
 	struct nrp_text_payload payload;
+	bool arrays_printed; /* an array was not all zeros: this text prints what arrays hold */
 };
 
 /* textline_names.c */
