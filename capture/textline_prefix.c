@@ -100,7 +100,7 @@ static const char *take_time(const char *line, const char *colon, struct nrp_tex
 	if (!nrp_text_number(p, end, 10, &ret->time))
 		return NULL;
 	ret->unit = us ? NRP_TEXT_US : NRP_TEXT_TICKS;
-	if (us && ret->time > INT64_MAX / 1000)
+	if (ret->time > (us ? INT64_MAX / 1000 : INT64_MAX))
 		return NULL;
 	if (us)
 		ret->time *= 1000;
