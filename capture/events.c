@@ -26,7 +26,7 @@ const char *nrp_event_name(enum nrp_event event)
 	return event > NRP_EV_OTHER && event < NRP_NR_EVENTS ? specs[event].name : "other";
 }
 
-static enum nrp_event find_event(const char *system, const char *name)
+enum nrp_event nrp_event_by_name(const char *system, const char *name)
 {
 	for (int i = NRP_EV_OTHER + 1; i < NRP_NR_EVENTS; i++)
 		if (!strcmp(specs[i].system, system) && !strcmp(specs[i].name, name))
@@ -197,7 +197,7 @@ static int take_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 		       const struct nrp_tracefile *file, const struct nrp_event_format *format,
 		       struct nrp_error *err)
 {
-	enum nrp_event event = find_event(format->system, format->name);
+	enum nrp_event event = nrp_event_by_name(format->system, format->name);
 	const char *what = "the ID of another event";
 	int r = -EBADMSG;
 

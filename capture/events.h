@@ -158,6 +158,9 @@ int nrp_catalogue_new(struct nrp_catalogue **ret, struct nrp_tracefile *file,
 /* NRP_SKIP_* of a reason's printed name. */
 uint8_t nrp_skip_reason_by_name(const char *name, size_t length);
 
+/* NRP_EV_OTHER: none of ours. */
+enum nrp_event nrp_event_by_name(const char *system, const char *name);
+
 /* Name of a catalogue event, "other" for NRP_EV_OTHER. */
 const char *nrp_event_name(enum nrp_event event);
 

@@ -55,6 +55,7 @@ static int check_read(FILE *f, const char *path, struct nrp_error *err)
 struct facts_reader {
 	const char *path;
 	struct nrp_host_facts *facts;
+	bool *recorded; /* [NRP_NR_EVENTS] */
 	struct nrp_store *store;
 	int64_t capture_id;
 	char section[64];
@@ -224,6 +225,18 @@ static int pmd_size(struct facts_reader *r, char *line, char *value)
 	return setting(r, line, value + 1 + strspn(value + 1, " \t"));
 }
 
+/* "migrate:mm_migrate_pages", as tracefs' set_event lists what is recorded. */
+static int event_line(struct facts_reader *r, char *line)
+{
+	char *colon = strchr(line, ':');
+
+	if (!colon)
+		return bad_line(r, "no \"system:event\"");
+	*colon = '\0';
+	r->recorded[nrp_event_by_name(line, colon + 1)] = true;
+	return 0;
+}
+
 static int facts_line(struct facts_reader *r, char *line)
 {
 	struct nrp_host_facts *f = r->facts;
@@ -236,6 +249,8 @@ static int facts_line(struct facts_reader *r, char *line)
 	}
 	if (!strcmp(r->section, "nodes"))
 		return node_line(r, line);
+	if (!strcmp(r->section, "events"))
+		return event_line(r, line);
 	if (!strcmp(r->section, "cmdline"))
 		return setting(r, "cmdline", line);
 	value = strpbrk(line, " \t");
@@ -253,11 +268,16 @@ static int facts_line(struct facts_reader *r, char *line)
 	return setting(r, r->section, line);
 }
 
-int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
-		   int64_t capture_id, struct nrp_error *err)
+int nrp_facts_read(const char *path, struct nrp_host_facts *facts, bool recorded[NRP_NR_EVENTS],
+		   struct nrp_store *store, int64_t capture_id, struct nrp_error *err)
 {
 	struct facts_reader r = {
-		.path = path, .facts = facts, .store = store, .capture_id = capture_id, .err = err
+		.path = path,
+		.facts = facts,
+		.recorded = recorded,
+		.store = store,
+		.capture_id = capture_id,
+		.err = err,
 	};
 	char *line = NULL;
 	size_t size = 0;

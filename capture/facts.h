@@ -3,6 +3,7 @@
 #ifndef NRP_FACTS_H
 #define NRP_FACTS_H
 
+#include "capture/events.h"
 #include "numareplay/store.h"
 
 #include <stdio.h>
@@ -11,11 +12,12 @@
 int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_error *err);
 
 /*
- * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb]; unknown sections
- * and keys are kept as settings. Fills @facts and table host_setting.
+ * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb] [events]; unknown
+ * sections and keys are kept as settings. Fills @facts and table host_setting. A line
+ * "system:event" of [events] says that the event was recorded, and sets its entry in @recorded.
  */
-int nrp_facts_read(const char *path, struct nrp_host_facts *facts, struct nrp_store *store,
-		   int64_t capture_id, struct nrp_error *err);
+int nrp_facts_read(const char *path, struct nrp_host_facts *facts, bool recorded[NRP_NR_EVENTS],
+		   struct nrp_store *store, int64_t capture_id, struct nrp_error *err);
 
 /*
  * Reads a /proc/vmstat snapshot ("name value" lines) into table counter; @snapshot 0 before, 1

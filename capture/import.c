@@ -89,18 +89,12 @@ static int check_duplicates(struct import *im)
 static void header_facts(struct import *im)
 {
 	struct nrp_host_facts *f = &im->cap->facts;
-	const bool *present = im->cat->present;
 
 	nrp_source_facts(im->source, f);
 	if (im->cal && f->page_size < 0)
 		f->page_size = nrp_calibration_page_size(im->cal);
 	nrp_text_clean(f->kernel);
 	nrp_text_clean(f->clock);
-	f->has_ratelimit_event = present[NRP_EV_RATELIMIT];
-	f->has_prepare_step = present[NRP_EV_PREPARE_BEGIN];
-	f->has_thp_function = present[NRP_EV_THP_BEGIN];
-	f->has_task_fault = present[NRP_EV_TASK_FAULT];
-	f->has_fault_probe = present[NRP_EV_FAULT_BEGIN];
 }
 
 /* Side file @given, or X@ending if that exists; *ret NULL if there is none. malloc'd. */
@@ -125,13 +119,20 @@ static int side_path(struct import *im, const char *given, const char *ending, c
 	return 0;
 }
 
-static int store_probes(struct import *im)
+/* Which events were recorded, whether they happened or not: a fingerprint of the kernel. */
+static int store_probes(struct import *im, const bool recorded[NRP_NR_EVENTS])
 {
+	struct nrp_host_facts *f = &im->cap->facts;
 	const char *names[NRP_NR_EVENTS];
 	size_t n = 0;
 
+	f->has_ratelimit_event = recorded[NRP_EV_RATELIMIT];
+	f->has_prepare_step = recorded[NRP_EV_PREPARE_BEGIN];
+	f->has_thp_function = recorded[NRP_EV_THP_BEGIN];
+	f->has_task_fault = recorded[NRP_EV_TASK_FAULT];
+	f->has_fault_probe = recorded[NRP_EV_FAULT_BEGIN];
 	for (int i = NRP_EV_OTHER + 1; i < NRP_NR_EVENTS; i++)
-		if (im->cat->present[i])
+		if (recorded[i])
 			names[n++] = nrp_event_name((enum nrp_event)i);
 	return nrp_store_put_probes(im->store, im->cap->id, names, n, im->err);
 }
@@ -139,10 +140,14 @@ static int store_probes(struct import *im)
 static int read_facts(struct import *im)
 {
 	struct nrp_host_facts *f = &im->cap->facts;
+	bool recorded[NRP_NR_EVENTS];
 	int r = side_path(im, im->opt->facts, ".facts", &im->facts_path);
 
+	memcpy(recorded, im->cat->present, sizeof(recorded));
 	if (r == 0 && im->facts_path)
-		r = nrp_facts_read(im->facts_path, f, im->store, im->cap->id, im->err);
+		r = nrp_facts_read(im->facts_path, f, recorded, im->store, im->cap->id, im->err);
+	if (r == 0)
+		r = store_probes(im, recorded);
 	if (r == 0 && f->nr_nodes)
 		im->nodes_path = im->facts_path;
 	for (const char *const *p = im->opt->topology; r == 0 && p && *p; p++) {
@@ -431,8 +436,6 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	}
 	if (r == 0)
 		r = nrp_store_add_capture(store, ret, err);
-	if (r == 0)
-		r = store_probes(&im);
 	if (r == 0)
 		r = read_facts(&im);
 	if (r == 0)

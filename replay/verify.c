@@ -252,6 +252,11 @@ static void add_notes(struct nrp_verify *v, const struct nrp_capture *capture)
 			"%llu of the gaps are damage of the capture's file, not of the host's "
 			"recording: another copy of the file may be whole",
 			(unsigned long long)v->damaged_gaps);
+	if (!strcmp(capture->source, "text"))
+		nrp_verify_note(v, "text_capture",
+				"a text shows which events happened, not which were recorded: a "
+				"limiter that refused nothing is not seen, unless section [events] "
+				"of the facts file lists its event");
 	if (f->topology_inferred)
 		nrp_verify_note(v, "topology_inferred",
 				"no facts file: the node of each CPU is inferred from the events");

@@ -63,11 +63,26 @@ want 0 "$NRP" import report.txt.gz -o name.db
 want_out '^report: 7 events'
 
 # Side files of X.txt.gz and X.txt are X.facts, X.vmstat0, X.vmstat1.
-printf '[nodes]\n0 cpus=0-1 memkb=5\n1 cpus=2-3 memkb=6\n[hugetlb]\nHugepagesize:  2048 kB\n' >report.facts
+printf '[nodes]\n0 cpus=0-1 memkb=5\n1 cpus=2-3 memkb=6\n[thp]\nhpage_pmd_size 2097152\n' >report.facts
 want 0 "$NRP" import -q report.txt.gz -o side.db
 want 0 "$NRP" info side.db --json
 want_json '.info.nodes == [{"nid":0,"mem_kb":5,"cpus":[0,1]},{"nid":1,"mem_kb":6,"cpus":[2,3]}] and .info.facts.huge_pages == 512'
 rm report.facts
+
+# A text shows no event that did not happen: the facts name it.
+printf '[events]\nmigrate:mm_numa_migrate_ratelimit\nsome:other\n' >events.facts
+want 0 "$NRP" import -q report.txt -o events.db --facts events.facts
+want 0 "$NRP" info events.db --json
+want_json '.info.fingerprint.ratelimit_event and (.info.fingerprint.prepare_step | not)'
+want 0 "$NRP" query events.db 'SELECT ratelimited FROM hint_fault'
+want_out '^0$'
+want 0 "$NRP" query report.db 'SELECT ratelimited IS NULL FROM hint_fault'
+want_out '^1$'
+"$NRP" verify report.db --json >out
+want_json '[.notes[].code] | contains(["text_capture"])'
+printf '[events]\nmm_migrate_pages\n' >events.facts
+want 3 "$NRP" import -q report.txt -o new.db --facts events.facts
+want_error 'events.facts: offset 9: no "system:event"'
 
 # Losses become records, wherever they are told.
 {
