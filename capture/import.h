@@ -43,6 +43,7 @@ void nrp_import_damage_clear(struct nrp_import_damage *damage);
  * NRP_USAGE: imported already (without force).
  *
  * A damaged file is salvaged (docs/damage.md): each gap is a loss record, and @ret_damage tells.
+ * Of a text it has no CPUs: lines that could not be read name none.
  * With @ret_damage NULL, options->strict or ->libtracecmd, any damage is NRP_INPUT.
  */
 int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *options,

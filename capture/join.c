@@ -134,6 +134,21 @@ static int gap_before(struct nrp_joiner *j, const struct nrp_raw_event *raw, str
 	return nrp_joiner_loss(j, &l, err);
 }
 
+/* Lines of a text that could not be read: any CPU's events may be among them. */
+static int unread_before(struct nrp_joiner *j, const struct nrp_raw_event *raw,
+			 struct nrp_error *err)
+{
+	bool back = raw->time < raw->unread_since;
+	struct nrp_loss l;
+
+	NRP_ROW_INIT(&l);
+	NRP_SET(&l, loss, time, back ? raw->time : raw->unread_since);
+	NRP_SET(&l, loss, end_time, back ? raw->unread_since : raw->time);
+	NRP_SET(&l, loss, cause, NRP_LOSS_DAMAGED);
+	NRP_SET(&l, loss, offset, raw->unread_offset);
+	return nrp_joiner_loss(j, &l, err);
+}
+
 static int dispatch(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	enum nrp_event event = step->desc->event;
@@ -173,6 +188,12 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 		j->stats.last_time = raw->time;
 	if (raw->lost_before) {
 		int r = gap_before(j, raw, err);
+
+		if (r < 0)
+			return r;
+	}
+	if (raw->unread_before) {
+		int r = unread_before(j, raw, err);
 
 		if (r < 0)
 			return r;

@@ -117,16 +117,25 @@ static int next_of_file(struct nrp_tracefile *file, struct nrp_raw_event *ret,
 	return r;
 }
 
+/* Here the joiner learns of damage from the events, and from nrp_source_losses(). */
+static int next_of_text(struct nrp_textfile *text, struct nrp_raw_event *ret,
+			const struct nrp_error *damage, struct nrp_error *err)
+{
+	int r = nrp_textfile_next(text, ret, err);
+
+	return r >= 0 && !damage && nrp_textfile_damage(text, err) ? -EBADMSG : r;
+}
+
 int nrp_source_next(struct nrp_source *s, struct nrp_raw_event *ret, struct nrp_error *damage,
 		    bool *ret_broken, struct nrp_error *err)
 {
-	return s->text ? nrp_textfile_next(s->text, ret, err)
+	return s->text ? next_of_text(s->text, ret, damage, err)
 		       : next_of_file(s->file, ret, damage, ret_broken, err);
 }
 
 uint64_t nrp_source_damage(const struct nrp_source *s, struct nrp_error *ret)
 {
-	return s->file ? nrp_tracefile_damage(s->file, ret) : 0;
+	return s->file ? nrp_tracefile_damage(s->file, ret) : nrp_textfile_damage(s->text, ret);
 }
 
 const struct nrp_cpu_reading *nrp_source_reading(const struct nrp_source *s, size_t i)
@@ -251,6 +260,22 @@ static int loss_at_start(const struct nrp_textfile *text, struct nrp_joiner *joi
 	return nrp_joiner_loss(joiner, &l, err);
 }
 
+/* Lines behind the last event that could not be read, the cut one above all. */
+static int gap_at_end(const struct nrp_textfile *text, struct nrp_joiner *joiner,
+		      struct nrp_error *err)
+{
+	struct nrp_raw_event raw;
+	struct nrp_loss l;
+
+	if (!nrp_textfile_open_gap(text, &raw))
+		return 0;
+	NRP_ROW_INIT(&l);
+	NRP_SET(&l, loss, time, raw.unread_since);
+	NRP_SET(&l, loss, cause, NRP_LOSS_DAMAGED);
+	NRP_SET(&l, loss, offset, raw.unread_offset);
+	return nrp_joiner_loss(joiner, &l, err);
+}
+
 static int text_losses(const struct nrp_textfile *text, struct nrp_joiner *joiner,
 		       struct nrp_error *err)
 {
@@ -258,6 +283,8 @@ static int text_losses(const struct nrp_textfile *text, struct nrp_joiner *joine
 	size_t at = 0;
 	int r = loss_at_start(text, joiner, err);
 
+	if (r == 0)
+		r = gap_at_end(text, joiner, err);
 	while (r == 0 && nrp_textfile_open_loss(text, &at, &raw)) {
 		struct nrp_loss l;
 

@@ -28,8 +28,9 @@ int nrp_source_hash(const struct nrp_source *source, uint8_t ret[32], struct nrp
 
 int nrp_source_rewind(struct nrp_source *source, struct nrp_error *err);
 /*
- * 1: the next event; 0: end; < 0. Damage is such an error, too; but not with @damage, which keeps
- * the first one: then *@ret_broken is set, as events of some CPU are missing from here on.
+ * 1: the next event; 0: end; < 0. Damage is such an error, too; but not with @damage. It keeps the
+ * first one of a trace-cmd file, and *@ret_broken is set: events of some CPU are missing from here
+ * on. The events of a text themselves say what is missing before them.
  */
 int nrp_source_next(struct nrp_source *source, struct nrp_raw_event *ret, struct nrp_error *damage,
 		    bool *ret_broken, struct nrp_error *err);
@@ -43,7 +44,10 @@ int nrp_source_losses(const struct nrp_source *source, struct nrp_joiner *joiner
  */
 int nrp_source_stats_losses(const struct nrp_source *source, struct nrp_writer *writer,
 			    struct nrp_join_stats *stats, struct nrp_error *err);
-/* Damaged places outside of the CPUs' data; *@ret is the first one, if there is any. */
+/*
+ * Damaged places outside of the CPUs' data, which a text does not tell apart; *@ret is the first
+ * one, if there is any.
+ */
 uint64_t nrp_source_damage(const struct nrp_source *source, struct nrp_error *ret);
 /* As nrp_tracefile_reading(); a text has none. */
 const struct nrp_cpu_reading *nrp_source_reading(const struct nrp_source *source, size_t i);

@@ -27,6 +27,10 @@ struct nrp_textfile {
 	struct nrp_text_stats stats;
 	bool trace_cmd_header;
 	uint64_t events, last_time;
+	uint64_t places;         /* of damage */
+	struct nrp_error damage; /* the first of them */
+	bool gap;                /* lines could not be read since the last event */
+	uint64_t gap_offset;     /* of the first of these */
 	struct cpu *cpus;
 	size_t nr_cpus;
 };
@@ -146,6 +150,9 @@ int nrp_textfile_rewind(struct nrp_textfile *f, struct nrp_error *err)
 		memset(f->cpus, 0, f->nr_cpus * sizeof(*f->cpus));
 	f->events = 0;
 	f->last_time = 0;
+	f->places = 0;
+	f->damage = (struct nrp_error)NRP_ERROR_INIT;
+	f->gap = false;
 	return 0;
 }
 
@@ -208,13 +215,46 @@ static void take_head(struct nrp_textfile *f, const struct nrp_line_piece *line)
 	}
 }
 
-static void take_bad(struct nrp_textfile *f)
+static void add_damage(struct nrp_textfile *f, const struct nrp_line_piece *line, const char *what)
+{
+	if (f->places++)
+		return;
+	nrp_fail(&f->damage, NRP_INPUT, -EBADMSG, f->path, (int64_t)line->offset,
+		 "print or copy it again", "line %llu %s", (unsigned long long)f->stats.lines,
+		 what);
+}
+
+/* The line may have been an event of any CPU. */
+static void take_unread(struct nrp_textfile *f, const struct nrp_line_piece *line, const char *what)
+{
+	add_damage(f, line, what);
+	if (!f->gap)
+		f->gap_offset = line->offset;
+	f->gap = true;
+}
+
+static void take_bad(struct nrp_textfile *f, const struct nrp_line_piece *line)
 {
 	if (!f->stats.bad++)
 		f->stats.first_bad = f->stats.lines;
+	take_unread(f, line, line->too_long ? "is too long" : "is not understood");
 }
 
-static int take_event(struct nrp_textfile *f, struct nrp_raw_event *raw, struct nrp_error *err)
+/* A CPU writes its events in the order of time. */
+static void check_order(struct nrp_textfile *f, const struct nrp_line_piece *line,
+			struct nrp_raw_event *raw)
+{
+	if (raw->time >= raw->lost_since)
+		return;
+	add_damage(f, line, "is older than the CPU's event before it");
+	raw->lost_before = true;
+	raw->lost = -1;
+	raw->lost_cause = NRP_LOSS_BACKWARDS;
+	raw->lost_offset = line->offset;
+}
+
+static int take_event(struct nrp_textfile *f, const struct nrp_line_piece *line,
+		      struct nrp_raw_event *raw, struct nrp_error *err)
 {
 	struct cpu *cpu = cpu_of(f, raw->cpu);
 
@@ -227,6 +267,11 @@ static int take_event(struct nrp_textfile *f, struct nrp_raw_event *raw, struct 
 		raw->lost = cpu->lost;
 		cpu->lost_pending = false;
 	}
+	check_order(f, line, raw);
+	raw->unread_before = f->gap;
+	raw->unread_since = f->last_time;
+	raw->unread_offset = f->gap_offset;
+	f->gap = false;
 	cpu->last_time = raw->time;
 	f->stats.backwards += f->events && raw->time < f->last_time;
 	f->last_time = raw->time;
@@ -254,12 +299,14 @@ static int take_line(struct nrp_textfile *f, const struct nrp_line_piece *line,
 	f->stats.cut = line->cut;
 	f->stats.too_long += line->too_long;
 	if (line->too_long)
-		take_bad(f);
+		take_bad(f, line);
+	if (line->cut)
+		take_unread(f, line, "has no end");
 	if (line->too_long || line->cut)
 		return 0;
 	switch (nrp_textline_parse(f->parser, line->at, without_end(line->at, line->size), raw)) {
 	case NRP_TEXT_EVENT:
-		return take_event(f, raw, err);
+		return take_event(f, line, raw, err);
 	case NRP_TEXT_LOSS:
 		f->stats.losses++;
 		cpu = cpu_of(f, raw->cpu);
@@ -274,7 +321,7 @@ static int take_line(struct nrp_textfile *f, const struct nrp_line_piece *line,
 		f->stats.noise++;
 		return 0;
 	default:
-		take_bad(f);
+		take_bad(f, line);
 		return 0;
 	}
 }
@@ -328,6 +375,20 @@ void nrp_textfile_stats(const struct nrp_textfile *f, struct nrp_text_stats *ret
 	ret->hashed = s->hashed;
 	ret->unresolved = s->unresolved;
 	ret->zero_arrays = s->zero_arrays;
+}
+
+uint64_t nrp_textfile_damage(const struct nrp_textfile *f, struct nrp_error *ret)
+{
+	if (f->places)
+		*ret = f->damage;
+	return f->places;
+}
+
+bool nrp_textfile_open_gap(const struct nrp_textfile *f, struct nrp_raw_event *ret)
+{
+	ret->unread_since = f->last_time;
+	ret->unread_offset = f->gap_offset;
+	return f->gap;
 }
 
 int nrp_textfile_open_loss(const struct nrp_textfile *f, size_t *at, struct nrp_raw_event *ret)

@@ -21,7 +21,7 @@ struct nrp_text_stats {
 	uint64_t too_long;    /* of these, longer than NRP_MAX_TEXT_LINE */
 	uint64_t first_bad;   /* number of the first of these, from 1 */
 	bool cut;             /* the last line has no end, and was left out */
-	uint64_t backwards;   /* events before the one on the line above */
+	uint64_t backwards;   /* events before the one on the line above, of whichever CPU */
 	uint64_t overwritten; /* entries that the header counts as written but not in the buffer */
 	uint64_t hashed, unresolved, zero_arrays; /* as in struct nrp_textline_stats */
 };
@@ -51,6 +51,13 @@ int nrp_textfile_next(struct nrp_textfile *file, struct nrp_raw_event *ret, stru
 /* After nrp_textfile_next() returned 0. */
 void nrp_textfile_hash(const struct nrp_textfile *file, uint8_t ret[32]);
 void nrp_textfile_stats(const struct nrp_textfile *file, struct nrp_text_stats *ret);
+/*
+ * Damaged places so far: lines that are not understood, a last line without its end, and events
+ * that are older than their CPU's event before them. *@ret is the first one, if there is any.
+ */
+uint64_t nrp_textfile_damage(const struct nrp_textfile *file, struct nrp_error *ret);
+/* Lines that could not be read behind the last event: @ret->unread_since and ->unread_offset. */
+bool nrp_textfile_open_gap(const struct nrp_textfile *file, struct nrp_raw_event *ret);
 /* The i-th loss behind a CPU's last event: 1 and @ret filled, 0: no more. lost -1: unknown. */
 int nrp_textfile_open_loss(const struct nrp_textfile *file, size_t *at, struct nrp_raw_event *ret);
 

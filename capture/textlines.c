@@ -286,6 +286,11 @@ static int skip_rest(struct nrp_textlines *l, struct nrp_error *err)
 	return 1;
 }
 
+uint64_t nrp_textlines_offset(const struct nrp_textlines *l)
+{
+	return l->bytes - (l->fill - l->pos);
+}
+
 int nrp_textlines_next(struct nrp_textlines *l, struct nrp_line_piece *ret, struct nrp_error *err)
 {
 	size_t seen = 0;
@@ -307,6 +312,7 @@ int nrp_textlines_next(struct nrp_textlines *l, struct nrp_line_piece *ret, stru
 	if (!end && l->eof && !seen)
 		return 0;
 	ret->at = l->buffer + l->pos;
+	ret->offset = nrp_textlines_offset(l);
 	ret->size = end ? (size_t)(end - ret->at) : seen;
 	ret->cut = !end && l->eof && ret->size <= NRP_MAX_TEXT_LINE;
 	ret->too_long = ret->size > NRP_MAX_TEXT_LINE;
@@ -315,11 +321,6 @@ int nrp_textlines_next(struct nrp_textlines *l, struct nrp_line_piece *ret, stru
 	if (ret->too_long)
 		ret->size = NRP_MAX_TEXT_LINE;
 	return 1;
-}
-
-uint64_t nrp_textlines_offset(const struct nrp_textlines *l)
-{
-	return l->bytes - (l->fill - l->pos);
 }
 
 void nrp_textlines_hash(const struct nrp_textlines *l, uint8_t ret[32])

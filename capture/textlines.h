@@ -22,8 +22,9 @@ struct nrp_textlines;
 struct nrp_line_piece {
 	const char *at;
 	size_t size;
-	bool too_long; /* longer than NRP_MAX_TEXT_LINE: @at holds its beginning */
-	bool cut;      /* the last line, and no newline ends it */
+	uint64_t offset; /* of its first byte in the text */
+	bool too_long;   /* longer than NRP_MAX_TEXT_LINE: @at holds its beginning */
+	bool cut;        /* the last line, and no newline ends it */
 };
 
 /*

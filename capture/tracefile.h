@@ -32,6 +32,10 @@ struct nrp_raw_event {
 	uint64_t lost_offset; /* place of the damage in the file; only if lost_cause is not overrun
 			       */
 	uint64_t read_before; /* events of the CPU (of its instance) read before this one */
+	/* Of a text: lines before this one could not be read; of which CPUs is not known. */
+	bool unread_before;
+	uint64_t unread_since;  /* time of the event in front of them, 0: none */
+	uint64_t unread_offset; /* place of the first of them in the text */
 };
 
 /* What was read so far of one CPU of one instance, and what is missing. */

@@ -314,7 +314,7 @@ F(i64, result, "return value", "no return value, or return lost", "ret / dropped
 #define NRP_LOSS_FIELDS(F) \
 F(u64, time, "ns", "-", "last event before the gap on that CPU; 0: from the start") \
 F(u64, end_time, "ns", "the gap lasts to the end", "first event after the gap on that CPU") \
-F(u32, cpu, "cpu", "a text that counts all CPUs together", "ring buffer of that CPU") \
+F(u32, cpu, "cpu", "a text that counts all CPUs together, or does not say", "ring buffer of that CPU") \
 F(u64, count, "events", "unknown number", "sub-buffer header, per-CPU stats") \
 F(u8, cause, "0 ring buffer overrun, 1 damaged data, 2 per-CPU stats only, 3 time went backwards", "-", "where it was noticed") \
 F(u64, offset, "bytes", "not damaged data", "place of the damage in the capture's file") \

@@ -8,22 +8,30 @@
 }
 
 n=0
-counted() { # FILE STATUS-INDEPENDENT EVENTS LOST GAPS: as import --json says
+counted() { # FILE EVENTS LOST GAPS: as import --json says
 	n=$((n + 1))
-	want 0 "$NRP" import "$1" -o $n.db --name $n --json
+	want 0 "$NRP" import "$1" -o $n.db --name $n --json --accept-damage
 	want_json ".captures[0] | .events == $2 and .lost_events == $3 and .loss_gaps == $4"
 }
 # Lines with a time stamp and an event's name, numbers in LOST lines, entries overwritten.
 events() { grep -cE '[ \t](\[[0-9]+\][^:]*|[0-9]+[^ ]{3,9} +)[0-9.]+(us[+!]?)?( )?: +([0-9]+ +)?[a-zA-Z_:]+: ?' <<<"$1"; }
 lost() { grep -oE '\[LOST [0-9]+' <<<"$1" | awk '{ n += $2 } END { print n + 0 }'; }
 overwritten() { sed -nE 's/.*(entries-written: |us, #)([0-9]+)\/([0-9]+).*/\2 \3/p' <<<"$1" | awk '{ n += $2 - $1 } END { print n + 0 }'; }
+# Events that are older than the one before on their CPU.
+backwards() {
+	sed -nE 's/.*\[([0-9]+)\][^:]* ([0-9]+\.[0-9]+): .*/\1 \2/p' <<<"$1" |
+		awk '{ n += $1 in last && $2 < last[$1]; last[$1] = $2 } END { print n + 0 }'
+}
 
 for file in "$NRP_TRACES"/local/*.txt "$NRP_TRACES"/local/*.txt.gz \
 	"$NRP_TRACES"/public/ftrace_text/{catapult,pmgraph,trappy}*; do
 	[ -r "$file" ] || continue
 	text=$(gzip -cdf "$file" 2>/dev/null)
-	[ -n "$(tail -c 1 "$file")" ] && [[ $file != *.gz ]] && text=$(sed '$d' <<<"$text") # the last line is left out
-	counted "$file" "$(events "$text")" $(($(lost "$text") + $(overwritten "$text"))) 0
+	gaps=$(backwards "$text")
+	# The last line is left out if it has no end.
+	[ -n "$(tail -c 1 "$file")" ] && [[ $file != *.gz ]] && text=$(sed '$d' <<<"$text") && gaps=$((gaps + 1))
+	counted "$file" "$(events "$text")" $(($(lost "$text") + $(overwritten "$text"))) $gaps
+	want_json ".captures[0] | (.damage != null) == ($gaps > 0)"
 	want_json ".captures[0].text.not_understood == 0"
 done
 [ $n -gt 0 ] || not_ok 'no text was found'
