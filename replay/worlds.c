@@ -592,6 +592,8 @@ int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 	while ((p = nrp_page_table_next(w->pages, &position)))
 		if (p->seen)
 			nrp_worlds_close_page(w, p);
+	nrp_worlds_enter_remote(w);
+	nrp_worlds_enter_refused(w);
 	for (int i = 0; i < w->nr_worlds; i++)
 		add_common(w, &w->world[i].result);
 	if (w->failed ||

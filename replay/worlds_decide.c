@@ -32,6 +32,20 @@ static void note_full(struct nrp_worlds *w, const struct nrp_world *world, int n
 	full->worlds |= UINT32_C(1) << (world - w->world);
 }
 
+void nrp_worlds_enter_refused(struct nrp_worlds *w)
+{
+	struct nrp_common_count *c = &w->refused;
+
+	while (c->worlds) {
+		struct nrp_world_result *r = &w->world[nrp_next_world(&c->worlds)].result;
+
+		r->model_attempts += c->faults;
+		r->attempt_pages += c->pages;
+		r->denied += c->faults;
+	}
+	c->faults = c->pages = 0;
+}
+
 /* Of @worlds, those of which this is known without a look at them. */
 static uint32_t refuse_at_once(struct nrp_worlds *w, uint32_t worlds, const struct nrp_step *s)
 {
@@ -40,13 +54,11 @@ static uint32_t refuse_at_once(struct nrp_worlds *w, uint32_t worlds, const stru
 	if (full->worlds && (int64_t)(full->until - ticks_now(w, s->time)) < 0)
 		full->worlds = 0;
 	worlds &= full->worlds;
-	for (uint32_t left = worlds; left;) {
-		struct nrp_world_result *r = &w->world[nrp_next_world(&left)].result;
-
-		r->model_attempts++;
-		r->attempt_pages += s->pages;
-		r->denied++;
-	}
+	if (w->refused.worlds != worlds)
+		nrp_worlds_enter_refused(w);
+	w->refused.worlds = worlds;
+	w->refused.faults++;
+	w->refused.pages += s->pages;
 	return worlds;
 }
 

@@ -79,6 +79,12 @@ struct nrp_full_windows {
 	uint64_t until; /* jiffies: the end that comes first */
 };
 
+/* Counts that some worlds have in common, until other worlds come. */
+struct nrp_common_count {
+	uint32_t worlds;
+	uint64_t faults, pages;
+};
+
 /* A fault with what all worlds need of it. */
 struct nrp_step {
 	const struct nrp_hint_fault *f;
@@ -119,8 +125,9 @@ struct nrp_worlds {
 	bool one_filter;      /* all worlds have the same */
 	bool filter_passes;   /* some world asks no filter (tests) */
 	struct nrp_world world[NRP_MAX_WORLDS];
-	struct nrp_full_windows *full;  /* [nr_nodes] */
-	struct nrp_world_result common; /* what all worlds have in common */
+	struct nrp_full_windows *full;           /* [nr_nodes] */
+	struct nrp_common_count remote, refused; /* of quiet faults; not in the results yet */
+	struct nrp_world_result common;          /* what all worlds have in common */
 	struct nrp_worlds_totals totals;
 	struct nrp_address_spaces *spaces;
 	struct nrp_page_table *pages;
@@ -165,6 +172,12 @@ static inline int nrp_next_world(uint32_t *worlds)
 
 	*worlds &= *worlds - 1;
 	return i;
+}
+
+static inline bool nrp_place_equal(const struct nrp_place *a, const struct nrp_place *b)
+{
+	return a->nid == b->nid && a->last_cpupid == b->last_cpupid &&
+	       a->cpupid_apart == b->cpupid_apart && a->apart_since == b->apart_since;
 }
 
 /* Where the page is in the first world of a lane; @nid: on record. */
@@ -222,6 +235,9 @@ bool nrp_world_guess(struct nrp_worlds *w, int world, const struct nrp_step *s,
  */
 uint32_t nrp_worlds_try(struct nrp_worlds *w, uint32_t worlds, const struct nrp_step *s,
 			uint32_t *ret_refused);
+/* Enter the counts that worlds have in common. */
+void nrp_worlds_enter_remote(struct nrp_worlds *w);
+void nrp_worlds_enter_refused(struct nrp_worlds *w);
 
 /* ---- worlds_quiet.c: worlds that agree share a step where nothing happened on record -- */
 

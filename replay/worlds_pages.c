@@ -42,9 +42,7 @@ void nrp_places_add(struct nrp_places *places, uint32_t worlds, const struct nrp
 	struct nrp_group *g = places->group, *end = g + places->count;
 
 	for (; g < end; g++)
-		if (g->place.nid == place->nid && g->place.last_cpupid == place->last_cpupid &&
-		    g->place.cpupid_apart == place->cpupid_apart &&
-		    g->place.apart_since == place->apart_since)
+		if (nrp_place_equal(&g->place, place))
 			break;
 	if (g == end) {
 		g->worlds = 0;

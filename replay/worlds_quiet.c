@@ -32,6 +32,14 @@ static uint32_t find_present(struct nrp_worlds *w, const struct nrp_step *s, int
 	return present;
 }
 
+void nrp_worlds_enter_remote(struct nrp_worlds *w)
+{
+	while (w->remote.worlds)
+		w->world[nrp_next_world(&w->remote.worlds)].result.remote_faults +=
+			w->remote.faults;
+	w->remote.faults = 0;
+}
+
 /* Of worlds with a remote page: those that pull it. */
 static uint32_t pull(struct nrp_worlds *w, const struct nrp_step *s, enum nrp_filter_variant filter,
 		     const struct nrp_place *place, uint32_t worlds)
@@ -39,11 +47,14 @@ static uint32_t pull(struct nrp_worlds *w, const struct nrp_step *s, enum nrp_fi
 	enum nrp_filter_answer answer = nrp_world_filter(w, filter, s, place);
 	uint32_t passed = answer == NRP_FILTER_MOVE ? worlds : 0, pulled = 0, refused = 0;
 
-	for (uint32_t left = worlds; left;) {
+	if (w->remote.worlds != worlds)
+		nrp_worlds_enter_remote(w);
+	w->remote.worlds = worlds;
+	w->remote.faults++;
+	for (uint32_t left = answer == NRP_FILTER_UNDECIDED ? worlds : 0; left;) {
 		int i = nrp_next_world(&left);
 
-		w->world[i].result.remote_faults++;
-		if (answer == NRP_FILTER_UNDECIDED && nrp_world_guess(w, i, s, place))
+		if (nrp_world_guess(w, i, s, place))
 			passed |= UINT32_C(1) << i;
 	}
 	if (passed)
@@ -113,18 +124,12 @@ static int step_group(struct nrp_worlds *w, const struct nrp_step *s, struct nrp
 	return r;
 }
 
-/* Cheaper than a comparison of all: two groups at one node. */
-static bool may_be_equal(const struct nrp_places *places)
+static bool some_equal(const struct nrp_places *places)
 {
-	uint64_t nodes = 0;
-
-	for (int k = 0; k < places->count; k++) {
-		uint64_t bit = UINT64_C(1) << (places->group[k].place.nid & 63);
-
-		if (nodes & bit)
-			return true;
-		nodes |= bit;
-	}
+	for (int k = 1; k < places->count; k++)
+		for (int i = 0; i < k; i++)
+			if (nrp_place_equal(&places->group[i].place, &places->group[k].place))
+				return true;
 	return false;
 }
 
@@ -188,7 +193,7 @@ int nrp_worlds_step_quiet(struct nrp_worlds *w, const struct nrp_step *s, struct
 		else
 			r = step_group(w, s, places, g);
 	}
-	if (places->count > 1 && may_be_equal(places))
+	if (some_equal(places))
 		join_equal(places);
 	return r;
 }
