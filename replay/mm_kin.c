@@ -141,15 +141,21 @@ static int fault(struct nrp_mm_kin *k, const struct nrp_hint_fault *f, uint64_t 
 
 /* ---- three record kinds, in order of time ------------------------------------------- */
 
-static int apply(struct nrp_mm_kin *k, enum nrp_record_kind kind, const void *row,
-		 uint64_t page_size)
+struct loading {
+	struct nrp_mm_kin *k;
+	uint64_t page_size;
+};
+
+static int apply(void *context, enum nrp_record_kind kind, const void *row)
 {
+	const struct loading *loading = context;
+	struct nrp_mm_kin *k = loading->k;
 	const struct nrp_migration_wait *w = row;
 
 	if (kind == NRP_TASK_LIFE)
 		return life(k, row);
 	if (kind == NRP_HINT_FAULT)
-		return fault(k, row, page_size);
+		return fault(k, row, loading->page_size);
 	return NRP_NULL(w, migration_wait, mm) ? 0 : seen(k, w->tid, w->mm, 0);
 }
 
@@ -164,19 +170,10 @@ static int read_all(struct nrp_mm_kin *k, struct nrp_store *store,
 					  NRP_BIT(hint_fault, mapcount) },
 		{ NRP_MIGRATION_WAIT, ~UINT64_C(0) },
 	};
-	struct nrp_merge *merge = NULL;
-	enum nrp_record_kind kind;
-	const void *row;
-	int r = nrp_merge_open(&merge, store, capture->id, inputs,
-			       sizeof(inputs) / sizeof(inputs[0]), err);
+	struct loading loading = { k, nrp_host_page_size(&capture->facts) };
 
-	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
-		r = apply(k, kind, row, nrp_host_page_size(&capture->facts));
-		if (r < 0)
-			nrp_fail_nomem(err);
-	}
-	nrp_merge_close(merge);
-	return r;
+	return nrp_merge_each(store, capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]), apply,
+			      &loading, err);
 }
 
 int nrp_mm_kin_load(struct nrp_mm_kin **ret, struct nrp_store *store,

@@ -551,9 +551,16 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_f
 
 /* ---- a whole capture ---------------------------------------------------------------- */
 
-static int feed(struct nrp_scan_pte_lane *l, enum nrp_record_kind kind, const void *row,
-		struct nrp_scan_pte_counts *counts)
+struct counting {
+	struct nrp_scan_pte_lane *lane;
+	struct nrp_scan_pte_counts *counts;
+};
+
+static int feed(void *context, enum nrp_record_kind kind, const void *row)
 {
+	const struct counting *counting = context;
+	struct nrp_scan_pte_counts *counts = counting->counts;
+	struct nrp_scan_pte_lane *l = counting->lane;
 	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
 	int r;
 
@@ -579,19 +586,10 @@ static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *cou
 							 { NRP_SCAN_PASS, ~UINT64_C(0) },
 							 { NRP_SCAN_RANGE, ~UINT64_C(0) },
 							 { NRP_HINT_FAULT, ~UINT64_C(0) } };
-	struct nrp_merge *merge = NULL;
-	enum nrp_record_kind kind;
-	const void *row;
-	int r = nrp_merge_open(&merge, store, capture_id, inputs,
-			       sizeof(inputs) / sizeof(inputs[0]), err);
+	struct counting counting = { l, counts };
 
-	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
-		r = feed(l, kind, row, counts);
-		if (r < 0)
-			nrp_fail_nomem(err);
-	}
-	nrp_merge_close(merge);
-	return r;
+	return nrp_merge_each(store, capture_id, inputs, sizeof(inputs) / sizeof(inputs[0]), feed,
+			      &counting, err);
 }
 
 int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,

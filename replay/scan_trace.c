@@ -123,24 +123,19 @@ static int add_pass(struct loader *l, const struct nrp_scan_pass *p)
 	return place_pass(l, t->nr_passes++);
 }
 
+static int see(void *context, enum nrp_record_kind kind, const void *row)
+{
+	return kind == NRP_TASK_LIFE ? see_life(context, row) : add_pass(context, row);
+}
+
 /* Passes and the lives of tasks, in one order of time. */
 static int load_passes(struct loader *l, struct nrp_error *err)
 {
 	static const struct nrp_merge_input inputs[] = { { NRP_TASK_LIFE, ~UINT64_C(0) },
 							 { NRP_SCAN_PASS, ~UINT64_C(0) } };
-	struct nrp_merge *merge = NULL;
-	enum nrp_record_kind kind;
-	const void *row;
-	int r = nrp_merge_open(&merge, l->store, l->capture_id, inputs,
-			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
-		r = kind == NRP_TASK_LIFE ? see_life(l, row) : add_pass(l, row);
-		if (r < 0)
-			nrp_fail_nomem(err);
-	}
-	nrp_merge_close(merge);
-	return r;
+	return nrp_merge_each(l->store, l->capture_id, inputs, sizeof(inputs) / sizeof(inputs[0]),
+			      see, l, err);
 }
 
 /* ---- decisions ---------------------------------------------------------------------- */

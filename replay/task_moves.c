@@ -239,8 +239,10 @@ static int see_fault(struct run *r, const struct nrp_hint_fault *f)
 
 /* ---- all records in time order ------------------------------------------------------ */
 
-static int see(struct run *r, enum nrp_record_kind kind, const void *row)
+static int see(void *context, enum nrp_record_kind kind, const void *row)
 {
+	struct run *r = context;
+
 	switch (kind) {
 	case NRP_TASK_LIFE:
 		return see_life(r, row);
@@ -269,19 +271,9 @@ static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *
 			  NRP_BIT(hint_fault, scan_period) | NRP_BIT(hint_fault, numa_group) |
 			  NRP_BIT(hint_fault, tnf_flags) | NRP_BIT(hint_fault, end_delay) },
 	};
-	struct nrp_merge *merge = NULL;
-	enum nrp_record_kind kind;
-	const void *row;
-	int r = nrp_merge_open(&merge, store, run->capture->id, inputs,
-			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
-		r = see(run, kind, row);
-		if (r < 0)
-			nrp_fail_nomem(err);
-	}
-	nrp_merge_close(merge);
-	return r;
+	return nrp_merge_each(store, run->capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
+			      see, run, err);
 }
 
 static void end_all_tasks(struct run *run)

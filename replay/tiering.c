@@ -151,6 +151,13 @@ static int see_fault(struct run *run, const struct nrp_hint_fault *f)
 
 /* ---- ranges and faults side by side ------------------------------------------------- */
 
+static int see(void *context, enum nrp_record_kind kind, const void *row)
+{
+	struct run *run = context;
+
+	return kind == NRP_SCAN_RANGE ? nrp_arming_add(run->arming, row) : see_fault(run, row);
+}
+
 /* Ranges that began before a fault come first. */
 static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *err)
 {
@@ -162,19 +169,9 @@ static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *
 			  NRP_BIT(hint_fault, dst_cpu) | NRP_BIT(hint_fault, filter_answer) |
 			  NRP_BIT(hint_fault, pages) },
 	};
-	struct nrp_merge *merge = NULL;
-	enum nrp_record_kind kind;
-	const void *row;
-	int r = nrp_merge_open(&merge, store, run->capture->id, inputs,
-			       sizeof(inputs) / sizeof(inputs[0]), err);
 
-	while (r == 0 && (r = nrp_merge_next(merge, &kind, &row, err)) > 0) {
-		r = kind == NRP_SCAN_RANGE ? nrp_arming_add(run->arming, row) : see_fault(run, row);
-		if (r < 0)
-			nrp_fail_nomem(err);
-	}
-	nrp_merge_close(merge);
-	return r;
+	return nrp_merge_each(store, run->capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
+			      see, run, err);
 }
 
 /* ---- the whole ---------------------------------------------------------------------- */
