@@ -44,12 +44,31 @@ int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_err
 			"is larger than %lld MiB", (long long)(max_size >> 20));
 }
 
-/* After the last line: was it the end, or an error? */
-static int check_read(FILE *f, const char *path, struct nrp_error *err)
+bool nrp_is_perf_data(const char *head, size_t size)
 {
-	return feof(f) ? 0
-		       : nrp_fail(err, NRP_INPUT, -EIO, path, -1, "check the disk",
-				  "cannot be read to its end");
+	return size >= 8 && (!memcmp(head, "PERFILE2", 8) || !memcmp(head, "2ELIFREP", 8));
+}
+
+int nrp_each_line(const char *path, int64_t max_size,
+		  int (*each)(void *context, char *line, size_t size), void *context,
+		  struct nrp_error *err)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	FILE *f;
+	int r = nrp_open_text(&f, path, max_size, err);
+
+	if (r < 0)
+		return r;
+	while (r == 0 && (n = getline(&line, &room, f)) >= 0)
+		r = each(context, line, (size_t)n);
+	if (r == 0 && !feof(f))
+		r = nrp_fail(err, NRP_INPUT, -EIO, path, -1, "check the disk",
+			     "cannot be read to its end");
+	free(line);
+	fclose(f);
+	return r;
 }
 
 struct facts_reader {
@@ -268,6 +287,22 @@ static int facts_line(struct facts_reader *r, char *line)
 	return setting(r, r->section, line);
 }
 
+static int any_line(void *context, char *line, size_t size)
+{
+	struct facts_reader *r = context;
+	int ret = 0;
+
+	if (size > MAX_LINE || memchr(line, '\0', size))
+		return bad_line(r, "not a facts file");
+	line[strcspn(line, "\r\n")] = '\0';
+	if (line[0] == '[' && line[strlen(line) - 1] == ']' && !strchr(line, ' '))
+		snprintf(r->section, sizeof(r->section), "%.*s", (int)strlen(line) - 2, line + 1);
+	else if (line[0])
+		ret = facts_line(r, line);
+	r->offset += (int64_t)size;
+	return ret;
+}
+
 int nrp_facts_read(const char *path, struct nrp_host_facts *facts, bool recorded[NRP_NR_EVENTS],
 		   struct nrp_store *store, int64_t capture_id, struct nrp_error *err)
 {
@@ -279,32 +314,8 @@ int nrp_facts_read(const char *path, struct nrp_host_facts *facts, bool recorded
 		.capture_id = capture_id,
 		.err = err,
 	};
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t n;
-	FILE *f;
-	int ret = nrp_open_text(&f, path, MAX_SIDE_FILE, err);
 
-	if (ret < 0)
-		return ret;
-	while (ret == 0 && (n = getline(&line, &size, f)) >= 0) {
-		if (n > MAX_LINE || memchr(line, '\0', (size_t)n)) {
-			ret = bad_line(&r, "not a facts file");
-			break;
-		}
-		line[strcspn(line, "\r\n")] = '\0';
-		if (line[0] == '[' && line[strlen(line) - 1] == ']' && !strchr(line, ' '))
-			snprintf(r.section, sizeof(r.section), "%.*s", (int)strlen(line) - 2,
-				 line + 1);
-		else if (line[0])
-			ret = facts_line(&r, line);
-		r.offset += n;
-	}
-	if (ret == 0)
-		ret = check_read(f, path, err);
-	free(line);
-	fclose(f);
-	return ret;
+	return nrp_each_line(path, MAX_SIDE_FILE, any_line, &r, err);
 }
 
 /* ---- /proc/vmstat ------------------------------------------------------------------- */
@@ -338,8 +349,9 @@ static int check_order(const struct vmstat_reader *r, const char *name)
 			"%s is smaller than before recording", name);
 }
 
-static int vmstat_line(struct vmstat_reader *r, char *line, size_t size)
+static int vmstat_line(void *context, char *line, size_t size)
 {
+	struct vmstat_reader *r = context;
 	size_t name = strcspn(line, " \t");
 	bool blank = line[name] == ' ' || line[name] == '\t';
 	char *end = line;
@@ -356,7 +368,10 @@ static int vmstat_line(struct vmstat_reader *r, char *line, size_t size)
 	line[name] = '\0';
 	r->counters++;
 	ret = nrp_store_put_counter(r->store, r->capture_id, line, r->snapshot, value, r->err);
-	return ret < 0 ? ret : check_order(r, line);
+	if (ret == 0)
+		ret = check_order(r, line);
+	r->offset += (int64_t)size;
+	return ret;
 }
 
 int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int64_t capture_id,
@@ -367,24 +382,10 @@ int nrp_vmstat_read(const char *path, int snapshot, struct nrp_store *store, int
 				   .store = store,
 				   .capture_id = capture_id,
 				   .err = err };
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t n;
-	FILE *f;
-	int ret = nrp_open_text(&f, path, MAX_SIDE_FILE, err);
+	int ret = nrp_each_line(path, MAX_SIDE_FILE, vmstat_line, &r, err);
 
-	if (ret < 0)
-		return ret;
-	while (ret == 0 && (n = getline(&line, &size, f)) >= 0) {
-		ret = vmstat_line(&r, line, (size_t)n);
-		r.offset += n;
-	}
-	if (ret == 0)
-		ret = check_read(f, path, err);
 	if (ret == 0 && !r.counters)
 		ret = nrp_fail(err, NRP_INPUT, -ENODATA, path, -1,
 			       "give the text of /proc/vmstat, or move the file away", "is empty");
-	free(line);
-	fclose(f);
 	return ret;
 }

@@ -12,6 +12,17 @@
 int nrp_open_text(FILE **ret, const char *path, int64_t max_size, struct nrp_error *err);
 
 /*
+ * Calls @each with every line of such a file, as it stands there: @size bytes, its end included,
+ * and a NUL behind them. Ends with the first error.
+ */
+int nrp_each_line(const char *path, int64_t max_size,
+		  int (*each)(void *context, char *line, size_t size), void *context,
+		  struct nrp_error *err);
+
+/* Does a file that begins like this hold perf's binary data, of either byte order? */
+bool nrp_is_perf_data(const char *head, size_t size);
+
+/*
  * Reads a facts file: sections [uname] [cmdline] [nodes] [sysctl] [thp] [hugetlb] [events]; unknown
  * sections and keys are kept as settings. Fills @facts and table host_setting. A line
  * "system:event" of [events] says that the event was recorded, and sets its entry in @recorded.

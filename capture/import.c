@@ -373,7 +373,6 @@ static int join(struct import *im, struct nrp_join_stats *ret_stats)
 /* What was left out of a text stays with the capture, as settings text.*. */
 static int store_text(struct import *im)
 {
-	static const char *const units[] = { "unknown", "us", "ns", "ticks" };
 	struct nrp_text_stats s;
 	int r;
 
@@ -397,8 +396,8 @@ static int store_text(struct import *im)
 
 	r = nrp_store_put_setting(im->store, im->cap->id, "text.format", s.format, im->err);
 	if (r == 0)
-		r = nrp_store_put_setting(im->store, im->cap->id, "text.time_unit", units[s.unit],
-					  im->err);
+		r = nrp_store_put_setting(im->store, im->cap->id, "text.time_unit",
+					  nrp_text_unit_name(s.unit), im->err);
 	for (size_t i = 0; r == 0 && i < sizeof(counts) / sizeof(counts[0]); i++) {
 		char value[24];
 

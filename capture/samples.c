@@ -111,13 +111,14 @@ static int start_again(struct reader *r)
 
 static int open_file(struct reader *r)
 {
-	char magic[8] = "";
+	char head[8];
+	size_t n;
 	int code = nrp_open_text(&r->file, r->opt->path, MAX_FILE, r->err);
 
 	if (code < 0)
 		return code;
-	if (fread(magic, 1, sizeof(magic), r->file) == sizeof(magic) &&
-	    (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8)))
+	n = fread(head, 1, sizeof(head), r->file);
+	if (nrp_is_perf_data(head, n))
 		return nrp_fail(r->err, NRP_INPUT, -EBADMSG, r->opt->path, -1, SCRIPT_REMEDY,
 				"is perf's binary file, not text");
 	r->line = malloc(NRP_SAMPLES_MAX_LINE + 1);

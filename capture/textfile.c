@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/textfile.h"
+#include "capture/facts.h"
 #include "capture/textlines.h"
 
 #include <errno.h>
@@ -44,11 +45,6 @@ static bool is_text(const char *p, size_t size)
 	return true;
 }
 
-static bool is_perf(const char *p, size_t size)
-{
-	return size >= 8 && (!memcmp(p, "PERFILE2", 8) || !memcmp(p, "2ELIFREP", 8));
-}
-
 static bool is_trace_dat(const char *p, size_t size)
 {
 	return size >= 10 && !memcmp(p, "\x17\x08\x44tracing", 10);
@@ -69,7 +65,7 @@ bool nrp_textfile_detect(const char *path)
 	close(fd);
 	if (n <= 0)
 		return false;
-	return (n >= 2 && !memcmp(head, "\x1f\x8b", 2)) || is_perf(head, (size_t)n) ||
+	return (n >= 2 && !memcmp(head, "\x1f\x8b", 2)) || nrp_is_perf_data(head, (size_t)n) ||
 	       is_text(head, (size_t)n);
 }
 
@@ -82,7 +78,7 @@ static int check_head(struct nrp_textfile *f, struct nrp_error *err)
 		return (int)n;
 	if (n == 0)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, f->path, -1, REMEDY_TEXT, "is empty");
-	if (is_perf(head, (size_t)n))
+	if (nrp_is_perf_data(head, (size_t)n))
 		return nrp_fail(err, NRP_INPUT, -EBADMSG, f->path, -1, REMEDY_PERF,
 				"is perf's binary file, not text");
 	if (is_trace_dat(head, (size_t)n))

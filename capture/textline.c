@@ -3,6 +3,20 @@
 
 #include <stdlib.h>
 
+const char *nrp_text_unit_name(enum nrp_text_unit unit)
+{
+	switch (unit) {
+	case NRP_TEXT_US:
+		return "us";
+	case NRP_TEXT_NS:
+		return "ns";
+	case NRP_TEXT_TICKS:
+		return "ticks";
+	default:
+		return "unknown";
+	}
+}
+
 int nrp_textline_new(struct nrp_textline **ret, struct nrp_error *err)
 {
 	struct nrp_textline *t = calloc(1, sizeof(*t));

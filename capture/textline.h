@@ -32,6 +32,9 @@ enum nrp_text_unit {
 	NRP_TEXT_TICKS    /* "12345": clocks counter, x86-tsc and their like */
 };
 
+/* "us", "ns", "ticks", "unknown". */
+const char *nrp_text_unit_name(enum nrp_text_unit unit);
+
 /* What stands before an event's name. */
 struct nrp_text_prefix {
 	uint64_t time; /* ns or ticks */

@@ -220,34 +220,33 @@ static int text_line(struct topology *t, char *line)
 	}
 }
 
+struct lines {
+	struct topology *t;
+	int (*each)(struct topology *, char *);
+};
+
+static int any_line(void *context, char *line, size_t size)
+{
+	const struct lines *lines = context;
+	struct topology *t = lines->t;
+	int r = 0;
+
+	if (size > MAX_LINE || memchr(line, '\0', size))
+		return bad(t, "not text");
+	line[strcspn(line, "\r\n")] = '\0';
+	if (*line)
+		r = lines->each(t, line);
+	t->offset += (int64_t)size;
+	return r;
+}
+
 /* Calls @each with every line of t->path that is not blank. */
 static int each_line(struct topology *t, int (*each)(struct topology *, char *))
 {
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t n;
-	FILE *f;
-	int r = nrp_open_text(&f, t->path, MAX_SIDE_FILE, t->err);
+	struct lines lines = { t, each };
 
-	if (r < 0)
-		return r;
 	t->offset = 0;
-	while (r == 0 && (n = getline(&line, &size, f)) >= 0) {
-		if (n > MAX_LINE || memchr(line, '\0', (size_t)n)) {
-			r = bad(t, "not text");
-			break;
-		}
-		line[strcspn(line, "\r\n")] = '\0';
-		if (*line)
-			r = each(t, line);
-		t->offset += n;
-	}
-	if (r == 0 && !feof(f))
-		r = nrp_fail(t->err, NRP_INPUT, -EIO, t->path, -1, "check the disk",
-			     "cannot be read to its end");
-	free(line);
-	fclose(f);
-	return r;
+	return nrp_each_line(t->path, MAX_SIDE_FILE, any_line, &lines, t->err);
 }
 
 /* ---- a copy of /sys/devices/system/node ------------------------------------------------ */

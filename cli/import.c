@@ -154,17 +154,15 @@ static void print_samples(FILE *out, const struct nrp_samples_stats *s)
 
 static json_t *text_json(const struct nrp_text_stats *t)
 {
-	static const char *const units[] = { "unknown", "us", "ns", "ticks" };
-
 	if (!t->read)
 		return json_null();
 	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:I,s:I,s:I,s:I,s:I}", "format", t->format,
-			 "time_unit", units[t->unit], "lines", (json_int_t)t->lines, "skipped",
-			 (json_int_t)t->noise, "not_understood", (json_int_t)t->bad, "cut", t->cut,
-			 "first_not_understood", (json_int_t)t->first_bad, "backwards",
-			 (json_int_t)t->backwards, "hashed_pointers", (json_int_t)t->hashed,
-			 "unresolved_values", (json_int_t)t->unresolved, "arrays_as_zeros",
-			 (json_int_t)t->zero_arrays);
+			 "time_unit", nrp_text_unit_name(t->unit), "lines", (json_int_t)t->lines,
+			 "skipped", (json_int_t)t->noise, "not_understood", (json_int_t)t->bad,
+			 "cut", t->cut, "first_not_understood", (json_int_t)t->first_bad,
+			 "backwards", (json_int_t)t->backwards, "hashed_pointers",
+			 (json_int_t)t->hashed, "unresolved_values", (json_int_t)t->unresolved,
+			 "arrays_as_zeros", (json_int_t)t->zero_arrays);
 }
 
 /* What a text cannot tell, and what was left out of it: nothing of that is silent. */
