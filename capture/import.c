@@ -58,13 +58,12 @@ static int name_capture(struct import *im)
 	return 0;
 }
 
-static int refuse_or_replace(struct import *im, int64_t id, const char *why)
+static int refuse_or_replace(struct import *im, int64_t id, const char *why, const char *remedy)
 {
 	if (!id)
 		return 0;
 	if (!im->opt->force)
-		return nrp_fail(im->err, NRP_USAGE, -EEXIST, im->opt->path, -1,
-				"--force replaces it; --name gives it another name", "%s", why);
+		return nrp_fail(im->err, NRP_USAGE, -EEXIST, im->opt->path, -1, remedy, "%s", why);
 	return nrp_store_delete_capture(im->store, id, im->err);
 }
 
@@ -76,12 +75,14 @@ static int check_duplicates(struct import *im)
 	if (r == 0)
 		r = nrp_store_capture_by_hash(im->store, im->cap->hash, &id, im->err);
 	if (r == 0)
-		r = refuse_or_replace(im, id, "this capture is in the database already");
+		r = refuse_or_replace(im, id, "this capture is in the database already",
+				      "--force replaces it");
 	id = 0;
 	if (r == 0)
 		r = nrp_store_capture_by_name(im->store, im->cap->name, &id, im->err);
 	if (r == 0)
-		r = refuse_or_replace(im, id, "the database has another capture of this name");
+		r = refuse_or_replace(im, id, "the database has another capture of this name",
+				      "--force replaces it; --name gives it another name");
 	return r;
 }
 

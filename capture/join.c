@@ -106,7 +106,8 @@ int nrp_joiner_loss(struct nrp_joiner *j, const struct nrp_loss *loss, struct nr
 {
 	int r;
 
-	if (NRP_NULL(loss, loss, count))
+	/* A number beyond what SQL counts is none. */
+	if (NRP_NULL(loss, loss, count) || loss->count > INT64_MAX - j->stats.lost_events)
 		j->stats.loss_gaps++;
 	else
 		j->stats.lost_events += loss->count;

@@ -150,12 +150,18 @@ void nrp_source_text_stats(const struct nrp_source *s, struct nrp_text_stats *re
 		nrp_textfile_stats(s->text, ret);
 }
 
-/* Events that a CPU's statistics count as lost; a line that is absent (-1) counts none. */
+/* A sum that SQL can hold; a line of statistics that is absent (-1) counts none. */
+static uint64_t add_lost(uint64_t sum, int64_t lost)
+{
+	if (lost < 0)
+		return sum;
+	return (uint64_t)lost > INT64_MAX - sum ? INT64_MAX : sum + (uint64_t)lost;
+}
+
+/* Events that a CPU's statistics count as lost. */
 static uint64_t lost_of(const struct nrp_cpu_stat *s)
 {
-	return (uint64_t)(s->overrun > 0 ? s->overrun : 0) +
-	       (uint64_t)(s->dropped > 0 ? s->dropped : 0) +
-	       (uint64_t)(s->commit_overrun > 0 ? s->commit_overrun : 0);
+	return add_lost(add_lost(add_lost(0, s->overrun), s->dropped), s->commit_overrun);
 }
 
 int nrp_source_stats_losses(const struct nrp_source *s, struct nrp_writer *writer,
@@ -167,7 +173,7 @@ int nrp_source_stats_losses(const struct nrp_source *s, struct nrp_writer *write
 	if (!file)
 		return 0;
 	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(file); i++)
-		counted += lost_of(nrp_tracefile_cpu_stat(file, i));
+		counted = add_lost(counted, (int64_t)lost_of(nrp_tracefile_cpu_stat(file, i)));
 	if (counted <= stats->lost_events || stats->loss_gaps)
 		return 0;
 	for (size_t i = 0; i < nrp_tracefile_nr_cpu_stats(file); i++) {
@@ -255,7 +261,8 @@ static int loss_at_start(const struct nrp_textfile *text, struct nrp_joiner *joi
 	NRP_ROW_INIT(&l);
 	NRP_SET(&l, loss, time, 0);
 	NRP_SET(&l, loss, end_time, nrp_joiner_stats(joiner)->first_time);
-	NRP_SET(&l, loss, count, s.overwritten);
+	if (s.overwritten <= INT64_MAX)
+		NRP_SET(&l, loss, count, s.overwritten);
 	NRP_SET(&l, loss, cause, NRP_LOSS_STATS);
 	return nrp_joiner_loss(joiner, &l, err);
 }

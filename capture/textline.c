@@ -84,7 +84,7 @@ static bool loss_words(const char *p, const char *end, int64_t *ret)
 	if (!nrp_text_number(p, close, 10, &count) || count > INT64_MAX ||
 	    !starts_with(close, end, lost ? " EVENTS]" : " EVENTS DROPPED]"))
 		return false;
-	*ret = (int64_t)count;
+	*ret = count ? (int64_t)count : -1; /* something was lost, or nobody would say so */
 	return true;
 }
 
@@ -263,7 +263,8 @@ static bool perf_loss(const char *p, const char *end, int64_t *ret)
 	p = nrp_text_skip(nrp_text_word(p, end), end);
 	*ret = -1;
 	if (starts_with(p, end, "lost ") &&
-	    nrp_text_number(p + 5, nrp_text_word(p + 5, end), 10, &count) && count <= INT64_MAX)
+	    nrp_text_number(p + 5, nrp_text_word(p + 5, end), 10, &count) && count &&
+	    count <= INT64_MAX)
 		*ret = (int64_t)count;
 	return true;
 }

@@ -125,6 +125,8 @@ struct nrp_block *nrp_block_free(struct nrp_block *block);
 int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const void *data,
 		   size_t size, uint64_t columns, const char **ret_why);
 uint32_t nrp_block_rows(const struct nrp_block *block);
+/* Rows read so far, from the first one on. */
+uint32_t nrp_block_position(const struct nrp_block *block);
 /* Read only rows whose @column (among those loaded) is neither 0 nor NULL; -1: all rows. */
 void nrp_block_choose(struct nrp_block *block, int column);
 /*

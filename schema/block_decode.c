@@ -610,6 +610,11 @@ static void read_chosen(struct nrp_block *block, uint32_t first, uint32_t n, uin
 		memcpy(rows + i * row_size, &nulls[i], sizeof(nulls[i]));
 }
 
+uint32_t nrp_block_position(const struct nrp_block *block)
+{
+	return block->next;
+}
+
 void nrp_block_choose(struct nrp_block *block, int column)
 {
 	block->where = column;

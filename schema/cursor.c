@@ -604,6 +604,20 @@ int nrp_cursor_next_block(struct nrp_cursor *cursor, struct nrp_block *block, st
 	return r < 0 ? r : 1;
 }
 
+/* More than a block has rows. */
+#define ROWID_BITS 20
+_Static_assert(NRP_BLOCK_ROWS <= 1 << ROWID_BITS,
+	       "a row's place in its block fits into its number");
+
+int64_t nrp_cursor_rowid(const struct nrp_cursor *cursor)
+{
+	const struct source *source = cursor->heap[0];
+	size_t row = (size_t)(cursor->row - source->rows) / cursor->desc->row_size;
+	uint64_t place = nrp_block_position(source->block) - source->nr_rows + row;
+
+	return nrp_to_sql((uint64_t)source->at.block_id << ROWID_BITS | place);
+}
+
 int nrp_cursor_next_run(struct nrp_cursor *cursor, const void **ret_rows, uint32_t *count,
 			struct nrp_error *err)
 {

@@ -99,6 +99,12 @@ int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *pa
 			    struct nrp_block_counts *counts, struct nrp_error *err);
 
 /*
+ * A number of the row that nrp_cursor_next() gave last, the same in every reading of the database,
+ * whatever the bounds. Not for cursors that choose rows.
+ */
+int64_t nrp_cursor_rowid(const struct nrp_cursor *cursor);
+
+/*
  * Loads the next block instead of reading its rows: 1, 0 at the end, < 0: error. Blocks come in the
  * order of their first times, with the cursor's columns and no others. Not to be mixed with
  * nrp_cursor_next().

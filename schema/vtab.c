@@ -48,7 +48,6 @@ struct record_cursor {
 	struct nrp_bound bounds[MAX_BOUNDS + 1]; /* of distinct columns, the time first */
 	size_t nr_bounds;
 	const uint8_t *row;
-	int64_t rowid;
 };
 
 #define COLUMN_CAPTURE 0
@@ -257,7 +256,6 @@ static int table_next(sqlite3_vtab_cursor *base)
 			r = next_capture(cursor, &err);
 		else if (r > 0 && in_range(cursor, row)) {
 			cursor->row = row;
-			cursor->rowid++;
 			return SQLITE_OK;
 		}
 		if (r < 0)
@@ -403,7 +401,6 @@ static int table_filter(sqlite3_vtab_cursor *base, int idx_num, const char *idx_
 	(void)idx_num;
 	(void)argc;
 	end_scan(cursor);
-	cursor->rowid = 0;
 	/* Bit 63 of colUsed stands for SQL column 63 and all behind it. */
 	cursor->columns = used >> 1 | (used >> 63 ? ~UINT64_C(0) << 62 : 0);
 	if (!take_bounds(cursor, comparisons, argv, &capture))
@@ -474,7 +471,8 @@ static int table_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
 
 static int table_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	*ret = ((struct record_cursor *)base)->rowid;
+	/* SQLite tells rows of different scans apart by it, for OR. */
+	*ret = nrp_cursor_rowid(((struct record_cursor *)base)->cursor);
 	return SQLITE_OK;
 }
 

@@ -121,6 +121,30 @@ static void comparisons_read_the_blocks_they_need(void **state)
 	nrp_store_close(store);
 }
 
+/* SQLite joins the scans of an OR by it. */
+static void a_row_has_one_number(void **state)
+{
+	int64_t capture;
+	struct nrp_store *store = new_store(&capture);
+
+	(void)state;
+	put_hint_faults(store, capture);
+	assert_int_equal(util_integer(store, "SELECT count(DISTINCT rowid) FROM hint_fault"), 400);
+	assert_int_equal(util_integer(store,
+				      "SELECT count(*) FROM (SELECT rowid AS n, time FROM "
+				      "hint_fault) a JOIN (SELECT rowid AS n, time FROM hint_fault "
+				      "WHERE time >= 2010 AND tgid > 101) b USING (n) WHERE a.time "
+				      "= b.time"),
+			 240);
+	assert_int_equal(util_integer(store,
+				      "SELECT count(*) FROM (SELECT rowid AS n, time FROM "
+				      "hint_fault) a JOIN (SELECT rowid AS n, time FROM hint_fault "
+				      "WHERE time >= 2010 AND tgid > 101) b USING (n) WHERE a.time "
+				      "<> b.time"),
+			 0);
+	nrp_store_close(store);
+}
+
 /* Random rows of every kind, @BLOCKS blocks each. */
 static void put_random(struct nrp_store *store, int64_t capture)
 {
@@ -236,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(comparisons_read_the_blocks_they_need),
+		cmocka_unit_test(a_row_has_one_number),
 		cmocka_unit_test(what_is_handed_down_changes_no_result),
 		cmocka_unit_test(every_column_is_described),
 	};

@@ -172,4 +172,18 @@ for delay in 0.01 0.03 0.06 0.1; do
 	*) not_ok "killed after $delay s: $n captures" ;;
 	esac
 done
+# Scans that find the same rows, joined by OR: SQLite without the scans' help says what is right.
+want 0 "$NRP" import -q "$DATA/shared-6.1.dat" -o or.db
+for terms in 'time<21000000000 time>21800000000' 'time<20900000000 time>21900000000' 'cpu=1 time>20951099305'; do
+	set -- $terms
+	for table in hint_fault migration_entry; do
+		want 0 "$NRP" query or.db "SELECT (SELECT count(*) FROM $table WHERE $1 OR $2) = (SELECT count(*) FROM $table WHERE +$1 OR +$2) AS same"
+		want_out '^1$'
+	done
+done
+want 0 "$NRP" query or.db 'SELECT sum(moved) FROM hint_fault WHERE time<21000000000 OR time>21800000000'
+want_out '^757$'
+# The same capture has one place, whatever its name.
+want 2 "$NRP" import -q "$DATA/shared-6.1.dat" -o or.db --name again
+want_error 'this capture is in the database already: --force replaces it$'
 done_testing

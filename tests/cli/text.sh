@@ -101,6 +101,26 @@ want_out '^0,1000000000,,10,2$'           # overwritten before the first event
 want_out '^1500000000,3000000000,1,120,0$' # two lines, one gap
 want_out '^2000000000,,0,,0$'              # unknown number, up to the end
 want_out '^0,,5,2,0$'                      # a CPU without events
+# What was lost is told even if nobody can count it: no sum wraps, and a loss of nothing is none.
+lost_by() { # LINE..: a capture with these lines in it
+	printf '  a-1 [000] ..... 1.000000: sched_process_exit: comm=a pid=1 prio=120\n'
+	printf '%s\n' "$@"
+	for cpu in 1 2 3; do
+		printf '  a-1 [00%d] ..... 2.000000: sched_process_exit: comm=a pid=1 prio=120\n' $cpu
+	done
+}
+lost_by 'CPU:1 [LOST 9223372036854775807 EVENTS]' 'CPU:2 [LOST 9223372036854775807 EVENTS]' \
+	'CPU:3 [LOST 2 EVENTS]' >wrap.txt
+want 0 "$NRP" import wrap.txt -o wrap.db
+want_out 'LOST 9223372036854775807 events and 2 gaps of unknown size'
+lost_by 'CPU:1 [LOST 0 EVENTS]' >zero.txt
+want 0 "$NRP" import zero.txt -o zero.db
+want_out 'LOST 0 events and 1 gaps of unknown size'
+want 0 "$NRP" query zero.db 'SELECT cpu, count, cause FROM loss'
+want_out '^1,,0$'
+{ printf '# entries-in-buffer/entries-written: 5/18446744073709551615   #P:2\n'; lost_by; } >head.txt
+want 0 "$NRP" import head.txt -o head.db
+want_out 'LOST 0 events and 1 gaps of unknown size'
 # A fault that is open at a gap on any CPU is not joined across it.
 { head -4 report.txt; echo 'CPU:0 [LOST 1 EVENTS]'; echo 'a-9 [000] 7.000104: x: y'; tail -3 report.txt; } >gap.txt
 want 0 "$NRP" import gap.txt -o gap.db
