@@ -180,7 +180,7 @@ static inline bool nrp_has_integer(const struct nrp_field *field, const struct n
 /* Does a loaded integer keep its value in @size bytes, whatever the sign of either? */
 static inline bool nrp_fits(uint64_t value, size_t size)
 {
-	return size >= 8 || !(value >> (8 * size)) || !(~value >> (8 * size));
+	return size >= 8 || !(value >> (8 * size)) || !(~value >> (8 * size - 1));
 }
 
 /* An integer of @size bytes at @p, sign-extended if asked. */

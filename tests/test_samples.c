@@ -662,7 +662,8 @@ static void sql_constraints_select_the_right_rows(void **state)
 	CHECK("capture_id = 3", 0, 0);
 	CHECK("capture_id = 'x'", 0, 0);
 	CHECK("time > 500 AND time < 400", 0, 0);
-	CHECK("rowid = 3", 2, 1);
+	CHECK("rowid = (SELECT rowid FROM ratelimit WHERE time = 200)", 2, 1);
+	CHECK("rowid = 0", 0, 0);
 #undef CHECK
 	check_query(store, NRP_RATELIMIT, "WHERE time >= 1000000", second.id, others, 10);
 	assert_int_equal(util_integer(store, "SELECT count(*) FROM ratelimit"), 1010);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One line of text: where its prefix ends, which event it is, what its fields hold. By hand. */
+#include "capture/events.h"
 #include "capture/textline.h"
 #include "test_random.h"
 
@@ -484,6 +485,21 @@ static void test_damaged_lines(void **state)
 	}
 }
 
+/* The largest of the unsigned and the smallest of the signed numbers of so many bytes. */
+static void test_numbers_fit_or_not(void **state)
+{
+	(void)state;
+	assert_true(nrp_fits(UINT64_C(0xffffffff), 4));
+	assert_false(nrp_fits(UINT64_C(0x100000000), 4));
+	assert_true(nrp_fits((uint64_t)INT64_C(-2147483648), 4));
+	assert_false(nrp_fits((uint64_t)INT64_C(-2147483649), 4));
+	assert_false(nrp_fits((uint64_t)INT64_C(-4294966784), 4));
+	assert_true(nrp_fits((uint64_t)INT64_C(-32768), 2));
+	assert_false(nrp_fits((uint64_t)INT64_C(-32769), 2));
+	assert_true(nrp_fits((uint64_t)INT64_MIN, 8));
+	assert_true(nrp_fits(UINT64_MAX, 8));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -501,6 +517,7 @@ int main(void)
 		TEST(test_arrays),
 		TEST(test_losses),
 		TEST(test_other_lines),
+		TEST(test_numbers_fit_or_not),
 		TEST(test_damaged_lines),
 	};
 
