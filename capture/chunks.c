@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The bytes of one CPU's ring-buffer pages: straight from the mapped file, or decompressed chunk
- * by chunk. Behind a damaged chunk header the next chunk is found by its looks.
+ * The bytes of one CPU's ring-buffer pages: read from the file, or decompressed chunk by chunk.
+ * Behind a damaged chunk header the next chunk is found by its looks.
  */
 #include "capture/tracefile_internal.h"
 
@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #define CHUNK_HEADER 8          /* bytes: u32 compressed size, u32 size */
+#define WINDOW (64u << 10)      /* bytes of uncompressed data read at once */
 #define RELEASE_STEP (1u << 20) /* bytes read before their mapping is given back */
 
 /* Gives back the part of the mapping that was read. */
@@ -134,23 +135,25 @@ static int decompress(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t
 	size_t n;
 	int rc;
 
-	if (size > s->chunk_room) {
-		rc = nrp_stream_allocate(file, &s->chunk, s->chunk_room, size, at, err);
+	if (size > s->buf_room) {
+		rc = nrp_stream_allocate(file, &s->buf,
+					 s->buf_room ? s->buf_room + NRP_PAGE_PADDING : 0,
+					 (uint64_t)size + NRP_PAGE_PADDING, at, err);
 		if (rc) {
 			s->pos = at + CHUNK_HEADER + packed;
 			s->logical += size;
 			return rc;
 		}
-		s->chunk_room = size;
+		s->buf_room = size;
 	}
-	n = ZSTD_decompressDCtx(file->reader.zstd, s->chunk, size, file->map + at + CHUNK_HEADER,
+	n = ZSTD_decompressDCtx(file->reader.zstd, s->buf, size, file->map + at + CHUNK_HEADER,
 				packed);
 	if (ZSTD_isError(n) || n != size) {
 		skip_chunk(file, s, at, at + CHUNK_HEADER + packed, size);
 		return nrp_damaged(file, err, at, "chunk does not decompress");
 	}
 	s->pos = at + CHUNK_HEADER + packed;
-	s->chunk_size = size;
+	s->buf_size = size;
 	release_mapping(file, s);
 	return 1;
 }
@@ -162,7 +165,7 @@ static int next_chunk(struct nrp_tracefile *file, struct nrp_stream *s, struct n
 	uint32_t packed, size;
 	int rc;
 
-	s->chunk_size = s->chunk_pos = 0;
+	s->buf_size = s->buf_pos = 0;
 	s->chunk_offset = s->pos;
 	if (s->pos == s->start) {
 		rc = read_chunk_count(file, s, err);
@@ -201,17 +204,53 @@ beyond:
 	return nrp_damaged(file, err, at, "chunk reaches beyond the data of CPU %u", s->cpu);
 }
 
-int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *to, uint32_t n,
-		    uint32_t *ret, struct nrp_error *err)
+/* The next bytes of the file behind those in the buffer; at least @need, where the data go on. */
+static int fill_window(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t need,
+		       struct nrp_error *err)
 {
-	uint32_t done = 0, part;
+	uint32_t room = need > WINDOW ? need : WINDOW, rest = s->buf_size - s->buf_pos;
+	uint64_t left = s->end - s->pos;
+	ssize_t n;
 	int rc;
 
-	while (done < n) {
-		const uint8_t *from;
-		uint64_t room;
+	if (rest >= need || !left)
+		return 0;
+	if (room > s->buf_room) {
+		rc = nrp_stream_allocate(file, &s->buf, 0, (uint64_t)room + NRP_PAGE_PADDING,
+					 s->start, err);
+		if (rc)
+			return rc;
+		s->buf_room = room;
+	}
+	memmove(s->buf, s->buf + s->buf_pos, rest);
+	s->buf_pos = 0;
+	s->buf_size = rest;
+	left = left < room - rest ? left : room - rest;
+	n = pread(file->fd, s->buf + rest, (size_t)left, (off_t)s->pos);
+	if (n == (ssize_t)left) {
+		s->pos += left;
+		s->buf_size += (uint32_t)left;
+		return 0;
+	}
+	rc = n < 0 ? nrp_fail(err, NRP_INPUT, -EIO, file->path, (int64_t)s->pos, NRP_REMEDY_COPY,
+			      "cannot read: %s", strerror(errno))
+		   : nrp_damaged(file, err, s->pos, NRP_SHRANK);
+	s->pos = s->end;
+	s->buf_size = 0;
+	return rc;
+}
 
-		if (s->compressed && s->chunk_pos == s->chunk_size) {
+/* Copies bytes of as many chunks as it takes: a page that does not lie in one of them. */
+static int collect(struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *to, uint32_t n,
+		   uint32_t *ret, struct nrp_error *err)
+{
+	uint32_t done = 0;
+
+	while (done < n) {
+		uint32_t part = s->buf_size - s->buf_pos;
+		int rc;
+
+		if (!part) {
 			rc = next_chunk(file, s, err);
 			if (rc < 0) {
 				s->page_offset = s->chunk_offset; /* the place of the damage */
@@ -219,35 +258,81 @@ int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *t
 			}
 			if (!rc)
 				break;
+			continue;
 		}
-		room = s->compressed ? s->chunk_size - s->chunk_pos : s->end - s->pos;
-		if (!room)
-			break;
-		part = room < n - done ? (uint32_t)room : n - done;
-		from = s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos;
+		if (part > n - done)
+			part = n - done;
 		if (to)
-			memcpy(to + done, from, part);
-		if (s->compressed)
-			s->chunk_pos += part;
-		else
-			s->pos += part;
+			memcpy(to + done, s->buf + s->buf_pos, part);
+		s->buf_pos += part;
 		s->logical += part;
 		done += part;
 	}
-	if (!s->compressed)
-		release_mapping(file, s);
 	*ret = done;
+	return 0;
+}
+
+/* Moves on to the start of a page, if a damaged chunk ended inside one. */
+static int skip_rest_of_page(struct nrp_tracefile *file, struct nrp_stream *s,
+			     struct nrp_error *err)
+{
+	uint32_t behind = (uint32_t)(s->logical % s->page_size), n;
+
+	return behind ? collect(file, s, NULL, s->page_size - behind, &n, err) : 0;
+}
+
+static int compressed_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t *ret,
+			   struct nrp_error *err)
+{
+	int rc = skip_rest_of_page(file, s, err);
+
+	if (rc)
+		return rc;
+	s->page_offset = s->buf_pos < s->buf_size ? s->chunk_offset : s->pos;
+	if (s->buf_size - s->buf_pos >= s->page_size) {
+		s->page = s->buf + s->buf_pos;
+		s->buf_pos += s->page_size;
+		s->logical += s->page_size;
+		*ret = s->page_size;
+		return 0;
+	}
+	if (!s->split) {
+		rc = nrp_stream_allocate(file, &s->split, 0,
+					 (uint64_t)s->page_size + NRP_PAGE_PADDING, s->start, err);
+		if (rc)
+			return rc;
+	}
+	s->page = s->split;
+	return collect(file, s, s->split, s->page_size, ret, err);
+}
+
+int nrp_stream_page(struct nrp_tracefile *file, struct nrp_stream *s, uint32_t *ret,
+		    struct nrp_error *err)
+{
+	uint32_t rest;
+	int rc;
+
+	if (s->compressed)
+		return compressed_page(file, s, ret, err);
+	/* with the times of the two pages behind it in sight */
+	rc = fill_window(file, s, 2 * s->page_size + 8, err);
+	rest = s->buf_size - s->buf_pos;
+	s->page_offset = s->pos - rest;
+	if (rc)
+		return rc;
+	*ret = rest < s->page_size ? rest : s->page_size;
+	s->page = s->buf + s->buf_pos;
+	s->buf_pos += *ret;
 	return 0;
 }
 
 bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *s, uint32_t ahead,
 		       uint64_t *ret)
 {
-	uint64_t room = s->compressed ? s->chunk_size - s->chunk_pos : s->end - s->pos;
-	const uint8_t *from = s->compressed ? s->chunk + s->chunk_pos : file->map + s->pos;
+	uint32_t room = s->buf_size - s->buf_pos;
 
 	if (room < 8 || room - 8 < ahead)
 		return false;
-	*ret = nrp_load64(from + ahead, file->big);
+	*ret = nrp_load64(s->buf + s->buf_pos + ahead, file->big);
 	return true;
 }

@@ -34,7 +34,7 @@ enum nrp_event nrp_event_by_name(const char *system, const char *name)
 	return NRP_EV_OTHER;
 }
 
-static void resolve(struct nrp_field *ret, const struct tep_format_field *field)
+static void resolve(struct nrp_field *ret, const struct tep_format_field *field, bool swap)
 {
 	if (!field || field->offset < 0 || field->size <= 0 || field->offset > UINT16_MAX ||
 	    field->size > UINT16_MAX)
@@ -43,6 +43,10 @@ static void resolve(struct nrp_field *ret, const struct tep_format_field *field)
 	ret->size = (uint16_t)field->size;
 	ret->is_signed = field->flags & TEP_FIELD_IS_SIGNED;
 	ret->is_dynamic = field->flags & TEP_FIELD_IS_DYNAMIC;
+	if (swap || ret->is_dynamic || ret->size > 8 || (ret->size & (ret->size - 1)))
+		return;
+	ret->plain = (uint8_t)ret->size;
+	ret->end = (uint32_t)ret->offset + ret->size;
 }
 
 /* Walks a "a, b, c" list; each call copies the next name. */
@@ -60,13 +64,13 @@ static bool next_name(const char **list, char *name, size_t size)
 	return true;
 }
 
-static void resolve_fields(struct nrp_event_desc *desc, struct tep_event *event)
+static void resolve_fields(struct nrp_event_desc *desc, struct tep_event *event, bool swap)
 {
 	const char *list = specs[desc->event].fields;
 	char name[64];
 
 	for (int i = 0; i < NRP_MAX_EVENT_FIELDS && next_name(&list, name, sizeof(name)); i++)
-		resolve(&desc->field[i], tep_find_field(event, name));
+		resolve(&desc->field[i], tep_find_field(event, name), swap);
 }
 
 /* filter_begin of kernels without array arguments: f0, f1, .. of 8 bytes each, side by side. */
@@ -180,11 +184,11 @@ static int add_format(struct nrp_catalogue *cat, struct tep_handle *tep,
 		return -EBADMSG;
 	}
 	desc->event = event;
-	resolve_fields(desc, parsed);
+	resolve_fields(desc, parsed, cat->swap);
 	cat->present[event] = true;
 	cat->by_id[format->id] = desc;
 	if (!cat->common_pid.size)
-		resolve(&cat->common_pid, tep_find_common_field(parsed, "common_pid"));
+		resolve(&cat->common_pid, tep_find_common_field(parsed, "common_pid"), cat->swap);
 	if (event == NRP_EV_FILTER_BEGIN && tep_find_field(parsed, "f0"))
 		cat->weight_fields = count_weight_fields(parsed);
 	if (event == NRP_EV_SKIP_VMA)

@@ -133,6 +133,8 @@ struct nrp_field {
 	bool is_signed;
 	bool is_dynamic; /* __data_loc: size and offset of a string behind the fixed part */
 	bool is_string;  /* text, whatever its size */
+	uint8_t plain;   /* size of an integer that can be copied as it is; 0: see the others */
+	uint32_t end;    /* offset + size of a plain one */
 };
 
 struct nrp_event_desc {

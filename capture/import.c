@@ -225,16 +225,16 @@ static void derive_huge_pages(struct nrp_host_facts *facts)
 }
 
 /* The next event: 1, 0 at the end, < 0. Damage is counted, unless it is an error. */
-static int next_event(struct import *im, struct nrp_raw_event *raw, bool *ret_broken)
+static int next_event(struct import *im, const struct nrp_raw_event **ret, bool *ret_broken)
 {
-	return nrp_source_next(im->source, raw, im->damage ? &im->damage->first : NULL, ret_broken,
+	return nrp_source_next(im->source, ret, im->damage ? &im->damage->first : NULL, ret_broken,
 			       im->err);
 }
 
 /* One reading of the capture, up to its end where @whole, else until the facts are settled. */
 static int observe(struct import *im, bool whole)
 {
-	struct nrp_raw_event raw;
+	const struct nrp_raw_event *raw;
 	bool broken = false;
 	int r = nrp_source_rewind(im->source, im->err);
 
@@ -242,7 +242,7 @@ static int observe(struct import *im, bool whole)
 		r = next_event(im, &raw, &broken);
 		if (r <= 0)
 			break;
-		r = nrp_calibration_event(im->cal, &raw);
+		r = nrp_calibration_event(im->cal, raw);
 		if (r < 0)
 			nrp_fail_nomem(im->err);
 	}
@@ -285,7 +285,7 @@ static int calibrate(struct import *im)
 
 static int read_events(struct import *im, struct nrp_joiner *joiner)
 {
-	struct nrp_raw_event raw;
+	const struct nrp_raw_event *raw;
 	uint64_t n = 0;
 	int r = nrp_source_rewind(im->source, im->err);
 
@@ -299,7 +299,7 @@ static int read_events(struct import *im, struct nrp_joiner *joiner)
 			r = nrp_joiner_break(joiner, im->err);
 		if (r < 0 || !next)
 			return r;
-		r = nrp_joiner_event(joiner, &raw, im->err);
+		r = nrp_joiner_event(joiner, raw, im->err);
 		if (++n % PROGRESS_EVENTS == 0 && im->opt->progress)
 			im->opt->progress(im->opt->context, n);
 	}

@@ -61,6 +61,39 @@ uint32_t nrp_join_intern(struct nrp_joiner *j, const char *text, struct nrp_erro
 	return id;
 }
 
+bool nrp_take_any(const struct nrp_field *field, const struct nrp_step *step, void *to, size_t size)
+{
+	uint64_t value;
+	uint32_t b4;
+	uint16_t b2;
+	uint8_t b1;
+
+	if (!nrp_has_integer(field, step->raw))
+		return false;
+	value = nrp_load(step->raw->data + field->offset, field->size, field->is_signed,
+			 step->swap);
+	if (!nrp_fits(value, size))
+		return false;
+	switch (size) {
+	case 1:
+		b1 = (uint8_t)value;
+		memcpy(to, &b1, 1);
+		break;
+	case 2:
+		b2 = (uint16_t)value;
+		memcpy(to, &b2, 2);
+		break;
+	case 4:
+		b4 = (uint32_t)value;
+		memcpy(to, &b4, 4);
+		break;
+	default:
+		memcpy(to, &value, 8);
+		break;
+	}
+	return true;
+}
+
 bool nrp_step_string(const struct nrp_step *step, unsigned int index, char *buf, size_t size)
 {
 	const struct nrp_field *field = &step->desc->field[index];
@@ -178,9 +211,26 @@ static int dispatch(struct nrp_joiner *j, const struct nrp_step *step, struct nr
 	}
 }
 
+/* common_pid; false if the event is too short for it. */
+static bool thread_of(const struct nrp_catalogue *cat, const struct nrp_raw_event *raw,
+		      int32_t *ret_tid)
+{
+	const struct nrp_field *pid = &cat->common_pid;
+
+	if (pid->plain == sizeof(*ret_tid) && pid->end <= raw->size) {
+		memcpy(ret_tid, raw->data + pid->offset, sizeof(*ret_tid));
+		return true;
+	}
+	if (!nrp_has_integer(pid, raw))
+		return false;
+	*ret_tid = (int32_t)nrp_load(raw->data + pid->offset, pid->size, true, cat->swap);
+	return true;
+}
+
 int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, struct nrp_error *err)
 {
 	struct nrp_step step = { .raw = raw, .swap = j->cat->swap };
+	int32_t tid;
 
 	if (!j->stats.events || raw->time < j->stats.first_time)
 		j->stats.first_time = raw->time;
@@ -200,14 +250,11 @@ int nrp_joiner_event(struct nrp_joiner *j, const struct nrp_raw_event *raw, stru
 			return r;
 	}
 	step.desc = raw->id >= 0 && raw->id < NRP_MAX_EVENT_IDS ? j->cat->by_id[raw->id] : NULL;
-	if (!step.desc || !nrp_has_integer(&j->cat->common_pid, raw)) {
+	if (!step.desc || !thread_of(j->cat, raw, &tid)) {
 		j->stats.other++;
 		return 0;
 	}
-	step.thread = nrp_thread_get(j->threads,
-				     (int32_t)nrp_load(raw->data + j->cat->common_pid.offset,
-						       j->cat->common_pid.size, true, step.swap),
-				     raw->cpu);
+	step.thread = nrp_thread_get(j->threads, tid, raw->cpu);
 	if (!step.thread)
 		return nrp_fail_nomem(err);
 	if (raw->tgid)

@@ -14,23 +14,31 @@ static void begin(struct nrp_joiner *j, const struct nrp_step *step)
 {
 	struct nrp_thread *t = step->thread;
 	struct nrp_hint_fault *f = &t->fault;
+	uint64_t taken;
 	int nid;
 
-	NRP_ROW_START(step, f, hint_fault);
+	/* What is NULL may hold anything, but for the two that add up. */
+	f->null = ~UINT64_C(0);
+	f->migrated_pages = f->failed_pages = 0;
+	NRP_SET(f, hint_fault, time, step->raw->time);
+	NRP_SET(f, hint_fault, cpu, step->raw->cpu);
+	NRP_SET(f, hint_fault, tid, t->tid);
 	NRP_SET(f, hint_fault, attempt, NRP_ATTEMPT_NONE);
 	NRP_SET(f, hint_fault, inferred, 0);
 	if (t->tgid)
 		NRP_SET(f, hint_fault, tgid, t->tgid);
-	NRP_TAKE(step, f, hint_fault, mm, FAULT_BEGIN, mm);
-	NRP_TAKE(step, f, hint_fault, addr, FAULT_BEGIN, addr);
-	NRP_TAKE(step, f, hint_fault, vma, FAULT_BEGIN, vma);
-	NRP_TAKE(step, f, hint_fault, vm_start, FAULT_BEGIN, vm_start);
-	NRP_TAKE(step, f, hint_fault, vm_end, FAULT_BEGIN, vm_end);
-	NRP_TAKE(step, f, hint_fault, vm_flags, FAULT_BEGIN, vm_flags);
-	NRP_TAKE(step, f, hint_fault, page, FAULT_BEGIN, page);
-	NRP_TAKE(step, f, hint_fault, page_flags, FAULT_BEGIN, page_flags);
-	NRP_TAKE(step, f, hint_fault, mapcount, FAULT_BEGIN, mapcount);
-	NRP_TAKE(step, f, hint_fault, refcount, FAULT_BEGIN, refcount);
+	/* together: each change of the NULL word waits for the one before */
+	taken = NRP_TAKEN(step, f, hint_fault, mm, FAULT_BEGIN, mm) |
+		NRP_TAKEN(step, f, hint_fault, addr, FAULT_BEGIN, addr) |
+		NRP_TAKEN(step, f, hint_fault, vma, FAULT_BEGIN, vma) |
+		NRP_TAKEN(step, f, hint_fault, vm_start, FAULT_BEGIN, vm_start) |
+		NRP_TAKEN(step, f, hint_fault, vm_end, FAULT_BEGIN, vm_end) |
+		NRP_TAKEN(step, f, hint_fault, vm_flags, FAULT_BEGIN, vm_flags) |
+		NRP_TAKEN(step, f, hint_fault, page, FAULT_BEGIN, page) |
+		NRP_TAKEN(step, f, hint_fault, page_flags, FAULT_BEGIN, page_flags) |
+		NRP_TAKEN(step, f, hint_fault, mapcount, FAULT_BEGIN, mapcount) |
+		NRP_TAKEN(step, f, hint_fault, refcount, FAULT_BEGIN, refcount);
+	f->null &= ~taken;
 	nid = nrp_host_cpu_nid(j->facts, (int)step->raw->cpu);
 	if (nid >= 0)
 		NRP_SET(f, hint_fault, this_nid, (int16_t)nid);
@@ -213,10 +221,10 @@ static int task_fault(struct nrp_joiner *j, const struct nrp_step *step, struct 
 
 	if (!t->fault_open)
 		return nrp_join_unjoined(j, step);
-	NRP_TAKE(step, f, hint_fault, last_cpupid, TASK_FAULT, last_cpupid);
-	NRP_TAKE(step, f, hint_fault, mem_nid, TASK_FAULT, nid);
-	NRP_TAKE(step, f, hint_fault, pages, TASK_FAULT, pages);
-	NRP_TAKE(step, f, hint_fault, tnf_flags, TASK_FAULT, flags);
+	f->null &= ~(NRP_TAKEN(step, f, hint_fault, last_cpupid, TASK_FAULT, last_cpupid) |
+		     NRP_TAKEN(step, f, hint_fault, mem_nid, TASK_FAULT, nid) |
+		     NRP_TAKEN(step, f, hint_fault, pages, TASK_FAULT, pages) |
+		     NRP_TAKEN(step, f, hint_fault, tnf_flags, TASK_FAULT, flags));
 	NRP_SET(f, hint_fault, end_delay, nrp_delay(f->time, step->raw->time));
 	return nrp_join_close_fault(j, t, 0, err);
 }
@@ -233,7 +241,7 @@ void nrp_join_fault_migrated(struct nrp_thread *thread, uint64_t succeeded, uint
 
 	if (!thread->fault_open || !thread->attempt_open)
 		return;
-	/* One call per attempt; a second one (a split folio) adds up. Rows start zeroed. */
+	/* One call per attempt; a second one (a split folio) adds up. */
 	NRP_SET(f, hint_fault, migrated_pages, (uint32_t)(f->migrated_pages + succeeded));
 	NRP_SET(f, hint_fault, failed_pages, (uint32_t)(f->failed_pages + failed));
 }
@@ -294,7 +302,8 @@ static int write_weights(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_
 			.null = 0,
 			.time = t->fault.time,
 			.tid = t->tid,
-			.group_id = t->fault.group_id,
+			.group_id =
+				NRP_NULL(&t->fault, hint_fault, group_id) ? 0 : t->fault.group_id,
 			.nid = (int16_t)nid,
 			.mem_shared = mem[0],
 			.mem_private = mem[1],

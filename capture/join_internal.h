@@ -50,19 +50,34 @@ static inline uint64_t nrp_step_get_or(const struct nrp_step *step, unsigned int
 	return nrp_step_has(step, index) ? nrp_step_get(step, index) : missing;
 }
 
+/* The slow way of nrp_take(): any size, byte order and sign. */
+bool nrp_take_any(const struct nrp_field *field, const struct nrp_step *step, void *to,
+		  size_t size);
+
 /*
- * Copies event field EVENT.src into row field dst, which stays NULL if the event lacks it, or if
- * its value does not fit: cut off, a damaged one would look like a good one.
+ * Copies a field of the event to @to, a member of @size bytes. Returns @bit, or 0 with *@to as it
+ * was if the event lacks the field or its value does not fit: cut off, a damaged one would look
+ * like a good one.
  */
+static inline uint64_t nrp_take(const struct nrp_step *step, unsigned int index, void *to,
+				size_t size, uint64_t bit)
+{
+	const struct nrp_field *field = &step->desc->field[index];
+
+	if (field->plain == size && field->end <= step->raw->size) {
+		memcpy(to, step->raw->data + field->offset, size);
+		return bit;
+	}
+	return nrp_take_any(field, step, to, size) ? bit : 0;
+}
+
+/* Copies event field EVENT.src into row field dst; the NULL bit to clear. */
+#define NRP_TAKEN(step, row, kind, dst, EVENT, src)                                                \
+	nrp_take(step, NRP_EF_##EVENT##_##src, &(row)->dst, sizeof((row)->dst), NRP_BIT(kind, dst))
+
+/* The same with the bit cleared. */
 #define NRP_TAKE(step, row, kind, dst, EVENT, src)                                                 \
-	do {                                                                                       \
-		uint64_t taken_;                                                                   \
-		if (!nrp_step_has(step, NRP_EF_##EVENT##_##src))                                   \
-			break;                                                                     \
-		taken_ = nrp_step_get(step, NRP_EF_##EVENT##_##src);                               \
-		if (nrp_fits(taken_, sizeof((row)->dst)))                                          \
-			NRP_SET(row, kind, dst, (__typeof__((row)->dst))taken_);                   \
-	} while (0)
+	((row)->null &= ~NRP_TAKEN(step, row, kind, dst, EVENT, src))
 
 /* ns from @from to @to; 0 where the clock went backwards. */
 static inline uint64_t nrp_delay(uint64_t from, uint64_t to)

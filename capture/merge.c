@@ -41,6 +41,16 @@ static void push(struct nrp_tracefile *file, struct nrp_merge_entry entry)
 	heap[i] = entry;
 }
 
+/* Notes the time of the first event of the other streams. */
+static void set_next_time(struct nrp_tracefile *file)
+{
+	const struct nrp_merge_entry *heap = file->heap;
+
+	file->next_time = file->nr_heap > 1 ? heap[1].time : UINT64_MAX;
+	if (file->nr_heap > 2 && heap[2].time < file->next_time)
+		file->next_time = heap[2].time;
+}
+
 /* The first event of every stream. After damage the same stream is asked again. */
 static int prime(struct nrp_tracefile *file, struct nrp_error *err)
 {
@@ -54,6 +64,7 @@ static int prime(struct nrp_tracefile *file, struct nrp_error *err)
 		if (rc)
 			push(file, (struct nrp_merge_entry){ stream->event.time, stream });
 	}
+	set_next_time(file);
 	return 0;
 }
 
@@ -66,10 +77,13 @@ static int advance(struct nrp_tracefile *file, struct nrp_error *err)
 	if (rc < 0)
 		return rc;
 	file->top_consumed = false;
+	if (rc && stream->event.time < file->next_time)
+		return 0; /* events of a CPU come in bursts: still the first of all */
 	if (rc)
 		sift_down(file, 0, (struct nrp_merge_entry){ stream->event.time, stream });
 	else if (--file->nr_heap)
 		sift_down(file, 0, file->heap[file->nr_heap]);
+	set_next_time(file);
 	return 0;
 }
 
@@ -86,12 +100,15 @@ void nrp_tracefile_rewind(struct nrp_tracefile *file)
 	file->top_consumed = false;
 }
 
-int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret, struct nrp_error *err)
+int nrp_tracefile_take(struct nrp_tracefile *file, const struct nrp_raw_event **ret,
+		       struct nrp_error *err)
 {
 	int rc = 0;
 
-	if (file->libtracecmd)
-		return nrp_libtracecmd_next(file, ret, err);
+	if (file->libtracecmd) {
+		*ret = &file->other;
+		return nrp_libtracecmd_next(file, &file->other, err);
+	}
 	if (file->nr_primed < file->nr_streams)
 		rc = prime(file, err);
 	else if (file->top_consumed)
@@ -100,7 +117,17 @@ int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret, st
 		return rc;
 	if (!file->nr_heap)
 		return 0;
-	*ret = file->heap[0].stream->event;
+	*ret = &file->heap[0].stream->event;
 	file->top_consumed = true;
 	return 1;
+}
+
+int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret, struct nrp_error *err)
+{
+	const struct nrp_raw_event *event;
+	int rc = nrp_tracefile_take(file, &event, err);
+
+	if (rc > 0)
+		*ret = *event;
+	return rc;
 }

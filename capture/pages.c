@@ -15,10 +15,9 @@
 #include <traceevent/kbuffer.h>
 #include <zstd.h>
 
-#define PAGE_PADDING 64          /* zeros behind the page buffer: kbuffer may read 8 bytes on */
-#define COMMIT_MASK 0x07ffffffu  /* of the page's long: committed bytes */
-#define FLAG_MISSED (1ull << 31) /* events were lost before this page */
-#define FLAG_STORED (1ull << 30) /* their number is stored behind the committed bytes */
+#define COMMIT_MASK 0x07ffffffu        /* of the page's long: committed bytes */
+#define FLAG_MISSED (1ull << 31)       /* events were lost before this page */
+#define FLAG_STORED (1ull << 30)       /* their number is stored behind the committed bytes */
 #define TIME_TOP 0xf800000000000000ull /* bits that an absolute time stamp does not carry */
 
 int nrp_page_reader_init(struct nrp_page_reader *reader, const struct nrp_tracefile *file,
@@ -47,20 +46,21 @@ void nrp_stream_rewind(struct nrp_stream *s)
 	s->logical = 0;
 	s->chunks_left = 0;
 	s->count_unknown = false;
-	s->chunk_size = s->chunk_pos = 0;
+	s->buf_size = s->buf_pos = 0;
 	s->next = s->stop = 0;
 	s->time = 0;
 	s->lost_pending = false;
 	s->lost = 0;
 	s->last_time = 0;
 	s->partial = s->cut_told = false;
+	s->event = (struct nrp_raw_event){ .cpu = s->cpu };
 	s->sum = (struct nrp_cpu_reading){ .cpu = s->cpu };
 }
 
 void nrp_stream_done(struct nrp_stream *s)
 {
-	free(s->chunk);
-	free(s->page);
+	free(s->buf);
+	free(s->split);
 }
 
 static uint64_t load_long(const struct nrp_tracefile *file, const uint8_t *p)
@@ -181,23 +181,9 @@ static int end_of_data(const struct nrp_tracefile *file, struct nrp_stream *s,
 /* The next page: 1, 0 at the end. */
 static int next_page(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
 {
-	uint32_t behind = (uint32_t)(s->logical % s->page_size);
 	uint32_t size;
-	int rc;
+	int rc = nrp_stream_page(file, s, &size, err);
 
-	if (!s->page) {
-		rc = nrp_stream_allocate(file, &s->page, 0, (uint64_t)s->page_size + PAGE_PADDING,
-					 s->start, err);
-		if (rc)
-			return rc;
-	}
-	if (behind) { /* a damaged chunk ended inside a page: find the next page */
-		rc = nrp_stream_read(file, s, NULL, s->page_size - behind, &size, err);
-		if (rc)
-			return rc;
-	}
-	s->page_offset = s->compressed && s->chunk_pos < s->chunk_size ? s->chunk_offset : s->pos;
-	rc = nrp_stream_read(file, s, s->page, s->page_size, &size, err);
 	if (rc)
 		return rc;
 	if (!size)
@@ -207,16 +193,41 @@ static int next_page(struct nrp_tracefile *file, struct nrp_stream *s, struct nr
 }
 
 /*
+ * The header of nearly every event is one word: type and length in 5 bits, and the time since the
+ * one before it in 27, as the file's header_page describes it. False: of another type, or it does
+ * not fit into the page; nothing has changed then.
+ */
+static bool decode_short(const struct nrp_tracefile *file, struct nrp_stream *s)
+{
+	uint32_t word, type, end;
+
+	if (s->stop - s->next < 8)
+		return false;
+	word = nrp_load32(s->page + s->next, file->big);
+	type = file->big ? word >> 27 : word & 31;
+	end = s->next + 4 + 4 * type; /* length in words */
+	if (!type || type > KBUFFER_TYPE_PADDING - 1 || end > s->stop)
+		return false;
+	s->time += file->big ? word & 0x7ffffff : word >> 5;
+	s->event.data = s->page + s->next + 4;
+	s->event.size = 4 * type;
+	s->next = end;
+	return true;
+}
+
+/*
  * Decodes the event header at s->next: 1 with s->event filled, 0 if it was a time stamp or
  * padding, < 0 if it does not fit into the page.
  */
 static int decode(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
 {
-	struct kbuffer_raw_info info = { .next = s->page + s->next };
+	struct kbuffer_raw_info info = { .next = (void *)(s->page + s->next) };
 	const uint8_t *next = NULL;
 	int64_t end = -1;
 
-	if (s->stop - s->next >= 4 && kbuffer_raw_get(file->reader.kbuf, s->page, &info)) {
+	if (decode_short(file, s))
+		return 1;
+	if (s->stop - s->next >= 4 && kbuffer_raw_get(file->reader.kbuf, (void *)s->page, &info)) {
 		next = info.next;
 		end = next - s->page;
 	}
@@ -247,32 +258,36 @@ static int decode(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_e
 	return 1;
 }
 
-/* What the event says besides its data. */
-static void finish_event(const struct nrp_tracefile *file, struct nrp_stream *s)
+/* What the event says about those that are missing before it. */
+static void say_lost(struct nrp_stream *s)
 {
 	struct nrp_raw_event *event = &s->event;
-	uint64_t previous = s->last_time;
 
-	event->time = s->time;
-	event->cpu = s->cpu;
-	event->id = nrp_load16(event->data, file->big);
-	event->read_before = s->sum.events++;
 	event->lost_before = s->lost_pending;
-	event->lost = 0;
-	event->lost_since = 0;
-	s->last_time = s->time;
+	event->lost = s->lost;
+	event->lost_since = s->lost_pending ? s->last_time : 0;
 	if (!s->lost_pending)
 		return;
-	event->lost = s->lost;
 	event->lost_cause = s->lost_cause;
 	event->lost_offset = s->lost_cause == NRP_LOSS_OVERRUN ? 0 : s->lost_offset;
-	event->lost_since = previous;
 	s->sum.lost += s->lost > 0 ? (uint64_t)s->lost : 0;
 	s->sum.gaps += s->lost < 0;
 	s->lost_pending = false;
 	s->lost = 0;
 }
 
+/* What the event says besides its data. */
+static void finish_event(const struct nrp_tracefile *file, struct nrp_stream *s)
+{
+	struct nrp_raw_event *event = &s->event;
+
+	event->time = s->time;
+	event->id = nrp_load16(event->data, file->big);
+	event->read_before = s->sum.events++;
+	if (event->lost_before || s->lost_pending)
+		say_lost(s);
+	s->last_time = s->time;
+}
 /*
  * Decodes up to the next event in the page: 1, 0 if there is none, < 0 on damage. An event that
  * is older than the one before it is not taken, so that it comes again: what is pending then says

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The ring-buffer pages (sub-buffers) of one CPU: read from the mapped file, or decompressed
- * chunk by chunk, and walked event by event.
+ * The ring-buffer pages (sub-buffers) of one CPU: read from the file, or decompressed chunk by
+ * chunk, and walked event by event.
  */
 #ifndef NRP_PAGES_H
 #define NRP_PAGES_H
@@ -12,6 +12,7 @@ struct kbuffer;
 struct ZSTD_DCtx_s;
 struct nrp_tracefile;
 
+#define NRP_PAGE_PADDING 64           /* bytes behind a page that kbuffer may look at */
 #define NRP_MAX_CHUNK (16u << 20)     /* bytes of a decompressed chunk; trace-cmd: 10 pages */
 #define NRP_MAX_RESIDENT (2ull << 30) /* bytes of pages and chunks of all CPUs together */
 
@@ -33,16 +34,17 @@ struct nrp_stream {
 	bool cut;            /* data are missing behind the end */
 	uint64_t events;     /* that there must be, if this was found by its looks; else 0 */
 
-	uint64_t pos;      /* next byte in the file */
+	uint64_t pos;      /* next byte in the file, behind those in buf */
 	uint64_t released; /* the mapping was given back up to here */
 	uint64_t logical;  /* bytes of uncompressed data consumed */
 	uint32_t chunks_left;
 	bool count_unknown; /* of chunks: they are read while there are any */
-	uint8_t *chunk;     /* the decompressed chunk */
-	uint32_t chunk_room, chunk_size, chunk_pos;
+	uint8_t *buf;       /* the decompressed chunk, or a part of the file, padded */
+	uint32_t buf_room, buf_size, buf_pos;
 	uint64_t chunk_offset; /* of the chunk's header in the file */
 
-	uint8_t *page;        /* the current page, padded */
+	uint8_t *split;       /* a page that does not lie in one chunk, padded */
+	const uint8_t *page;  /* the current page, in one of the two */
 	uint64_t page_offset; /* in the file, or of the first chunk it lies in; place of damage */
 	uint32_t next, stop;  /* offsets in page of the next event header and of the end */
 	bool partial;         /* the file ends in the page */
@@ -75,11 +77,12 @@ const struct nrp_cpu_reading *nrp_stream_reading(struct nrp_stream *stream);
 /* chunks.c: the bytes that the pages are made of. */
 
 /*
- * Copies up to @n bytes of uncompressed data to @to (NULL: skips them); *@ret is their number, less
- * than @n at the end of the data. < 0 on damage; the call after it goes on behind the bad chunk.
+ * Sets stream->page to the next page and stream->page_offset to its place; *@ret is the number of
+ * its bytes, less than a page only at the end of the data. < 0 on damage; the call after it goes on
+ * behind the bad chunk.
  */
-int nrp_stream_read(struct nrp_tracefile *file, struct nrp_stream *stream, uint8_t *to, uint32_t n,
-		    uint32_t *ret, struct nrp_error *err);
+int nrp_stream_page(struct nrp_tracefile *file, struct nrp_stream *stream, uint32_t *ret,
+		    struct nrp_error *err);
 /* The number @ahead bytes behind the next one, if that can be seen without decompressing more. */
 bool nrp_stream_peek64(const struct nrp_tracefile *file, const struct nrp_stream *stream,
 		       uint32_t ahead, uint64_t *ret);

@@ -10,6 +10,7 @@ struct nrp_source {
 	struct nrp_tracefile *file; /* one of the two */
 	struct nrp_textfile *text;
 	struct nrp_catalogue *own; /* of the trace-cmd file */
+	struct nrp_raw_event line; /* the current event of the text */
 };
 
 static int open_file(struct nrp_source *s, const char *path, bool salvage, bool libtracecmd,
@@ -101,15 +102,15 @@ int nrp_source_rewind(struct nrp_source *s, struct nrp_error *err)
 	return 0;
 }
 
-static int next_of_file(struct nrp_tracefile *file, struct nrp_raw_event *ret,
+static int next_of_file(struct nrp_tracefile *file, const struct nrp_raw_event **ret,
 			struct nrp_error *damage, bool *ret_broken, struct nrp_error *err)
 {
 	int r;
 
 	if (!damage)
-		return nrp_tracefile_next(file, ret, err);
+		return nrp_tracefile_take(file, ret, err);
 	/* of many errors in one object the first stays */
-	while ((r = nrp_tracefile_next(file, ret, damage)) < 0) {
+	while ((r = nrp_tracefile_take(file, ret, damage)) < 0) {
 		if (r == -ENOMEM)
 			return nrp_fail_nomem(err);
 		*ret_broken = true;
@@ -118,18 +119,20 @@ static int next_of_file(struct nrp_tracefile *file, struct nrp_raw_event *ret,
 }
 
 /* Here the joiner learns of damage from the events, and from nrp_source_losses(). */
-static int next_of_text(struct nrp_textfile *text, struct nrp_raw_event *ret,
+static int next_of_text(struct nrp_source *s, const struct nrp_raw_event **ret,
 			const struct nrp_error *damage, struct nrp_error *err)
 {
-	int r = nrp_textfile_next(text, ret, err);
+	struct nrp_textfile *text = s->text;
+	int r = nrp_textfile_next(text, &s->line, err);
 
+	*ret = &s->line;
 	return r >= 0 && !damage && nrp_textfile_damage(text, err) ? -EBADMSG : r;
 }
 
-int nrp_source_next(struct nrp_source *s, struct nrp_raw_event *ret, struct nrp_error *damage,
-		    bool *ret_broken, struct nrp_error *err)
+int nrp_source_next(struct nrp_source *s, const struct nrp_raw_event **ret,
+		    struct nrp_error *damage, bool *ret_broken, struct nrp_error *err)
 {
-	return s->text ? next_of_text(s->text, ret, damage, err)
+	return s->text ? next_of_text(s, ret, damage, err)
 		       : next_of_file(s->file, ret, damage, ret_broken, err);
 }
 

@@ -28,12 +28,12 @@ int nrp_source_hash(const struct nrp_source *source, uint8_t ret[32], struct nrp
 
 int nrp_source_rewind(struct nrp_source *source, struct nrp_error *err);
 /*
- * 1: the next event; 0: end; < 0. Damage is such an error, too; but not with @damage. It keeps the
- * first one of a trace-cmd file, and *@ret_broken is set: events of some CPU are missing from here
- * on. The events of a text themselves say what is missing before them.
+ * 1: the next event, valid until the next call; 0: end; < 0. Damage is such an error, too; but not
+ * with @damage. It keeps the first one of a trace-cmd file, and *@ret_broken is set: events of some
+ * CPU are missing from here on. The events of a text themselves say what is missing before them.
  */
-int nrp_source_next(struct nrp_source *source, struct nrp_raw_event *ret, struct nrp_error *damage,
-		    bool *ret_broken, struct nrp_error *err);
+int nrp_source_next(struct nrp_source *source, const struct nrp_raw_event **ret,
+		    struct nrp_error *damage, bool *ret_broken, struct nrp_error *err);
 
 /* After the last event: gives the joiner the losses that no event followed. */
 int nrp_source_losses(const struct nrp_source *source, struct nrp_joiner *joiner,

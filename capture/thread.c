@@ -8,12 +8,14 @@ struct slot {
 	struct nrp_thread *thread;
 };
 
+#define RECENT 64
+
 struct nrp_thread_table {
 	struct slot *slots;
 	size_t mask; /* slots - 1 */
 	struct nrp_thread **order;
 	size_t count;
-	struct slot *last; /* the thread of the previous event, most often this one's too */
+	struct slot recent[RECENT]; /* copies, by the key's lowest bits: most events find theirs */
 };
 
 struct nrp_thread_table *nrp_thread_table_new(void)
@@ -77,17 +79,16 @@ static bool grow(struct nrp_thread_table *table)
 	free(table->slots);
 	table->slots = slots;
 	table->mask = mask;
-	table->last = NULL;
 	return true;
 }
 
 struct nrp_thread *nrp_thread_get(struct nrp_thread_table *table, int32_t tid, uint32_t cpu)
 {
 	uint64_t key = key_of(tid, cpu);
-	struct slot *slot;
+	struct slot *recent = &table->recent[key % RECENT], *slot;
 
-	if (table->last && table->last->key == key)
-		return table->last->thread;
+	if (recent->key == key)
+		return recent->thread;
 	slot = find(table->slots, table->mask, key);
 	if (!slot->key) {
 		struct nrp_thread *thread;
@@ -105,7 +106,7 @@ struct nrp_thread *nrp_thread_get(struct nrp_thread_table *table, int32_t tid, u
 		slot->thread = thread;
 		table->order[table->count++] = thread;
 	}
-	table->last = slot;
+	*recent = *slot;
 	return slot->thread;
 }
 

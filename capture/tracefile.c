@@ -13,8 +13,8 @@
 
 #define MAGIC "\x17\x08\x44tracing"
 #define MAGIC_SIZE 10
-#define MAX_VERSION 8        /* bytes of the version text */
-#define HASH_STEP (8u << 20) /* bytes hashed before their pages are given back */
+#define MAX_VERSION 8          /* bytes of the version text */
+#define HASH_STEP (128u << 10) /* bytes read and hashed at once: they stay in the cache */
 #define REMEDY_NAME "name a trace-cmd file"
 #define REMEDY_OTHER "record with trace-cmd, or name another file"
 
@@ -48,15 +48,13 @@ static int map_file(struct nrp_tracefile *file, int fd, struct nrp_error *err)
 static int open_and_map(struct nrp_tracefile *file, struct nrp_error *err)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int rc;
 
 	if (fd < 0)
 		return nrp_fail(err, NRP_INPUT, -errno, file->path, -1,
 				errno == EACCES ? "make it readable" : REMEDY_NAME,
 				"cannot open: %s", strerror(errno));
-	rc = map_file(file, fd, err);
-	close(fd);
-	return rc;
+	file->fd = fd;
+	return map_file(file, fd, err);
 }
 
 static int read_version(struct nrp_tracefile *file, struct nrp_cursor *c, struct nrp_error *err)
@@ -159,6 +157,7 @@ static int open_file(struct nrp_tracefile **ret, const char *path, bool salvage,
 	if (!file)
 		return nrp_fail_nomem(err);
 	file->salvage = salvage;
+	file->fd = -1;
 	file->path = strdup(path);
 	rc = file->path ? open_and_map(file, err) : nrp_fail_nomem(err);
 	if (!rc)
@@ -203,6 +202,8 @@ struct nrp_tracefile *nrp_tracefile_close(struct nrp_tracefile *file)
 	nrp_libtracecmd_free(file->libtracecmd);
 	if (file->map)
 		munmap((void *)file->map, (size_t)file->size);
+	if (file->fd >= 0)
+		close(file->fd);
 	free(file->streams);
 	free(file->formats);
 	free(file->stats);
@@ -468,23 +469,31 @@ const struct nrp_cpu_stat *nrp_tracefile_cpu_stat(const struct nrp_tracefile *fi
 int nrp_tracefile_hash(const struct nrp_tracefile *file, uint8_t ret[32], struct nrp_error *err)
 {
 	XXH3_state_t *state = XXH3_createState();
+	uint8_t *buf = malloc(HASH_STEP);
 	XXH128_canonical_t canonical;
-	uint64_t length = htole64(file->size);
-	uint64_t pos, n;
+	uint64_t length = htole64(file->size), pos = 0;
+	ssize_t n = 1;
 
-	if (!state)
-		return nrp_fail_nomem(err);
-	XXH3_128bits_reset(state);
-	for (pos = 0; pos < file->size; pos += n) {
-		n = file->size - pos < HASH_STEP ? file->size - pos : HASH_STEP;
-		XXH3_128bits_update(state, file->map + pos, (size_t)n);
-		/* only advice, so the result does not matter: keep the resident set small */
-		madvise((void *)(file->map + pos), (size_t)n, MADV_DONTNEED);
+	if (state && buf) {
+		XXH3_128bits_reset(state);
+		while (pos < file->size && (n = pread(file->fd, buf, HASH_STEP, (off_t)pos)) > 0) {
+			XXH3_128bits_update(state, buf, (size_t)n);
+			pos += (uint64_t)n;
+		}
+		XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+		memset(ret, 0, 32);
+		memcpy(ret, canonical.digest, sizeof(canonical.digest));
+		memcpy(ret + 16, &length, sizeof(length));
+	} else {
+		n = -1;
+		errno = ENOMEM;
 	}
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
 	XXH3_freeState(state);
-	memset(ret, 0, 32);
-	memcpy(ret, canonical.digest, sizeof(canonical.digest));
-	memcpy(ret + 16, &length, sizeof(length));
-	return 0;
+	free(buf);
+	if (n < 0 && errno == ENOMEM)
+		return nrp_fail_nomem(err);
+	if (n < 0)
+		return nrp_fail(err, NRP_INPUT, -EIO, file->path, (int64_t)pos, NRP_REMEDY_COPY,
+				"cannot read: %s", strerror(errno));
+	return pos == file->size ? 0 : nrp_damaged(file, err, pos, NRP_SHRANK);
 }

@@ -129,6 +129,9 @@ void nrp_tracefile_rewind(struct nrp_tracefile *file);
  */
 int nrp_tracefile_next(struct nrp_tracefile *file, struct nrp_raw_event *ret,
 		       struct nrp_error *err);
+/* The same without copying: *@ret is valid until the next call. */
+int nrp_tracefile_take(struct nrp_tracefile *file, const struct nrp_raw_event **ret,
+		       struct nrp_error *err);
 
 /* One entry per CPU and instance that has data, or should have; NULL behind the last. */
 const struct nrp_cpu_reading *nrp_tracefile_reading(struct nrp_tracefile *file, size_t i);

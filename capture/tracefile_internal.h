@@ -28,6 +28,7 @@
 #define NRP_MAX_PAGE (4u << 20)             /* the kernel's own limit is 1 MiB */
 #define NRP_MAX_STREAMS (4u * NRP_MAX_CPUS) /* CPUs of all instances together */
 
+#define NRP_SHRANK "the file became shorter while it was read"
 #define NRP_REMEDY_COPY "copy the file again, or record it again"
 
 /* Option ids (trace-cmd.dat.v7(5)); ids from 16 on are also the ids of the sections. */
@@ -68,7 +69,8 @@ struct nrp_merge_entry {
 
 struct nrp_tracefile {
 	char *path;
-	const uint8_t *map; /* the whole file, read-only */
+	int fd;
+	const uint8_t *map; /* the whole file, read-only: for headers and compressed data */
 	uint64_t size;      /* bytes of map */
 	int version;
 	bool big;      /* big-endian */
@@ -106,13 +108,15 @@ struct nrp_tracefile {
 	bool has_data_clock;
 
 	struct nrp_libtracecmd *libtracecmd; /* reads the events instead; NULL: we do */
+	struct nrp_raw_event other;          /* its current event */
 
 	/* Merge: a heap of the streams that have an event. */
 	struct nrp_page_reader reader;
 	struct nrp_merge_entry *heap;
 	size_t nr_heap;
-	size_t nr_primed;  /* streams that were asked for their first event */
-	bool top_consumed; /* the top of the heap was handed out by the last call */
+	size_t nr_primed;   /* streams that were asked for their first event */
+	uint64_t next_time; /* no event of the streams but the top one is older */
+	bool top_consumed;  /* the top of the heap was handed out by the last call */
 };
 
 /* Damage at a file offset: NRP_INPUT, -EBADMSG. */

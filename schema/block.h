@@ -28,7 +28,7 @@
 #ifndef NRP_SCHEMA_BLOCK_H
 #define NRP_SCHEMA_BLOCK_H
 
-#include "numareplay/record.h"
+#include "numareplay/store.h"
 
 #define NRP_BLOCK_CODEC 1
 #define NRP_BLOCK_VERSION 1
@@ -42,8 +42,8 @@
 #define NRP_BLOCK_MAX_RAW (64u << 20)
 /* Rows that one nrp_block_read() decodes at most: few enough to stay in the nearest cache. */
 #define NRP_BLOCK_BATCH 64
-/* Rows that are taken apart together. */
-#define NRP_COLUMNS_BATCH 256
+/* Rows that are taken apart together: few enough to stay in the nearest cache. */
+#define NRP_COLUMNS_BATCH 64
 
 enum nrp_block_encoding { NRP_ENC_NULLS, NRP_ENC_FRAME, NRP_ENC_DELTA, NRP_ENC_DICT };
 
@@ -61,33 +61,46 @@ struct nrp_columns {
 	uint64_t any_null; /* columns that are NULL in some row */
 	/* Arrays of the columns' own types; a NULL slot repeats some value near to it. */
 	void *values[NRP_BLOCK_MAX_COLUMNS];
+	/* Slots in use; those behind them are NULL, or repeat the last one. */
+	uint32_t filled[NRP_BLOCK_MAX_COLUMNS];
+	uint64_t constant; /* finished columns whose every slot is as the first: only that is set */
 };
 
-/* Adds @nr_rows rows, at most NRP_BLOCK_ROWS in all; -ENOMEM. Start with a zeroed object + desc. */
-int nrp_columns_add(struct nrp_columns *columns, const void *rows, uint32_t nr_rows);
+/*
+ * Adds @nr_rows rows, best NRP_COLUMNS_BATCH at a time, at most NRP_BLOCK_ROWS in all; -ENOMEM.
+ * Start with a zeroed object + desc.
+ */
+int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t nr_rows);
+/* After the last row: fills the slots of all columns but the constant ones. */
+void nrp_columns_finish(struct nrp_columns *columns);
 /* Forgets the rows, keeps the memory. */
 void nrp_columns_reset(struct nrp_columns *columns);
 void nrp_columns_clear(struct nrp_columns *columns);
 /* Bytes of one value. */
 size_t nrp_type_size(enum nrp_column_type type);
 
+/* An order of a block's rows: theirs, but for some that came late. Start with nr_runs = 0. */
+struct nrp_order {
+	uint32_t nr_runs;
+	struct nrp_run {
+		uint32_t from, n;
+	} run[NRP_BLOCK_ROWS]; /* rows that stay together */
+};
+/* The next row in that order. */
+void nrp_order_add(struct nrp_order *order, uint32_t row);
+
 /* Smallest and largest of @rows values, in the type's own order, sign-extended. */
 void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t rows,
 		      uint64_t *ret_min, uint64_t *ret_max);
-/* All values sign-extended. */
-void nrp_column_widen(enum nrp_column_type type, const void *values, uint32_t rows, uint64_t *to);
-/* The lowest bytes of values - @base. */
-void nrp_column_narrow(enum nrp_column_type type, const void *values, uint32_t rows, uint8_t base,
-		       uint8_t *to);
-/*
- * The values (of @size bytes each) in the order @order: in @sorted, or as they are if it is NULL.
- * NULL slots, if there is a bitmap @nulls, repeat the value before them in the new order.
- */
-const void *nrp_column_sort(const void *values, size_t size, const uint32_t *order,
-			    const uint64_t *nulls, uint32_t rows, void *sorted);
+/* All values in order, sign-extended. */
+void nrp_column_widen(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		      uint64_t *to);
+/* The lowest bytes of values - @base, in order. */
+void nrp_column_narrow(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		       uint8_t base, uint8_t *to);
 /* NULL bitmaps of all columns, NRP_BITMAP_WORDS each: row i is bit i % 64 of word i / 64. */
 #define NRP_BITMAP_WORDS 1024
-void nrp_columns_bitmaps(const struct nrp_columns *columns, const uint32_t *order,
+void nrp_columns_bitmaps(const struct nrp_columns *columns, const struct nrp_order *order,
 			 uint64_t *bitmaps);
 
 /* ---- encoding ----------------------------------------------------------------------- */
@@ -106,9 +119,9 @@ struct nrp_encoder;
 /* NULL: out of memory. */
 struct nrp_encoder *nrp_encoder_new(void);
 struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *encoder);
-/* Encodes the rows (at least one), in the order @order if that is not NULL; -ENOMEM. */
+/* Encodes the rows (at least one, finished), in the order @order; -ENOMEM. */
 int nrp_block_encode(struct nrp_encoder *encoder, enum nrp_record_kind kind,
-		     const struct nrp_columns *columns, const uint32_t *order,
+		     const struct nrp_columns *columns, const struct nrp_order *order,
 		     struct nrp_block_image *ret);
 
 /* ---- decoding ----------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#define LEVEL 3
+#define LEVEL 1 /* higher ones take longer and win nothing on planes */
 /* zstd cannot win anything on fewer bytes. */
 #define MIN_COMPRESS 32
 /* Rows looked at to estimate the size of an encoding. */
@@ -33,7 +33,6 @@ struct encoder_column {
 
 struct nrp_encoder {
 	ZSTD_CCtx *zstd;
-	void *sorted;      /* a column in the order asked for */
 	uint64_t *values;  /* a column widened */
 	uint64_t *deltas;  /* its zigzag differences */
 	uint8_t *index;    /* its dictionary indices */
@@ -62,12 +61,11 @@ struct nrp_encoder *nrp_encoder_new(void)
 	if (!e)
 		return NULL;
 	e->zstd = ZSTD_createCCtx();
-	e->sorted = malloc(NRP_BLOCK_ROWS * sizeof(uint64_t));
 	e->values = malloc(NRP_BLOCK_ROWS * sizeof(*e->values));
 	e->deltas = malloc(NRP_BLOCK_ROWS * sizeof(*e->deltas));
 	e->index = malloc(NRP_BLOCK_ROWS);
 	e->bitmaps = malloc(NRP_BLOCK_MAX_COLUMNS * NRP_BITMAP_WORDS * sizeof(*e->bitmaps));
-	if (!e->zstd || !e->sorted || !e->values || !e->deltas || !e->index || !e->bitmaps)
+	if (!e->zstd || !e->values || !e->deltas || !e->index || !e->bitmaps)
 		return nrp_encoder_free(e);
 	ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, LEVEL);
 	/* The stream table holds the size, the block table a checksum. */
@@ -80,7 +78,6 @@ struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *e)
 	if (!e)
 		return NULL;
 	ZSTD_freeCCtx(e->zstd);
-	free(e->sorted);
 	free(e->values);
 	free(e->deltas);
 	free(e->index);
@@ -328,33 +325,23 @@ static int add_bitmap(struct nrp_encoder *e, struct encoder_column *column, cons
 }
 
 static int encode_column(struct nrp_encoder *e, const struct nrp_columns *columns, uint32_t c,
-			 const uint32_t *order, struct nrp_block_image *image)
+			 const struct nrp_order *order, struct nrp_block_image *image)
 {
 	struct encoder_column *column = &e->columns[c];
 	enum nrp_column_type type = columns->desc->columns[c].type;
-	size_t size = nrp_type_size(type);
 	uint32_t rows = columns->rows;
-	const uint64_t *nulls = NULL;
-	const void *values;
 	uint64_t min = 0, max = 0;
 
 	*column = (struct encoder_column){ .encoding = NRP_ENC_NULLS };
 	image->min[c] = image->max[c] = 0;
 	if (!(columns->present >> c & 1))
 		return 0;
-	if (columns->any_null >> c & 1) {
-		nulls = e->bitmaps + c * NRP_BITMAP_WORDS;
-		if (add_bitmap(e, column, nulls, rows) < 0)
-			return -ENOMEM;
-	}
+	if ((columns->any_null >> c & 1) &&
+	    add_bitmap(e, column, e->bitmaps + c * NRP_BITMAP_WORDS, rows) < 0)
+		return -ENOMEM;
 
-	values = columns->values[c];
-	/* Equal to itself shifted by one value: a constant, as many columns are. */
-	if (memcmp(values, (const uint8_t *)values + size, (rows - 1) * size) == 0)
-		rows = 1;
-	else
-		values = nrp_column_sort(values, size, order, nulls, rows, e->sorted);
-	nrp_column_range(type, values, rows, &min, &max);
+	nrp_column_range(type, columns->values[c], columns->constant >> c & 1 ? 1 : rows, &min,
+			 &max);
 	image->min[c] = min;
 	image->max[c] = max;
 	column->encoding = NRP_ENC_FRAME;
@@ -367,11 +354,11 @@ static int encode_column(struct nrp_encoder *e, const struct nrp_columns *column
 
 		if (!plane)
 			return -ENOMEM;
-		nrp_column_narrow(type, values, rows, (uint8_t)min, plane);
+		nrp_column_narrow(type, columns->values[c], order, (uint8_t)min, plane);
 		keep_stream(e, column, rows);
 		return 0;
 	}
-	nrp_column_widen(type, values, rows, e->values);
+	nrp_column_widen(type, columns->values[c], order, e->values);
 	return encode_wide(e, column, e->values, rows);
 }
 
@@ -452,7 +439,7 @@ static int make_image(struct nrp_encoder *e, enum nrp_record_kind kind,
 }
 
 int nrp_block_encode(struct nrp_encoder *e, enum nrp_record_kind kind,
-		     const struct nrp_columns *columns, const uint32_t *order,
+		     const struct nrp_columns *columns, const struct nrp_order *order,
 		     struct nrp_block_image *ret)
 {
 	e->nr_streams = 0;

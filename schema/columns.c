@@ -29,122 +29,155 @@ size_t nrp_type_size(enum nrp_column_type type)
 }
 
 /*
- * COPY_type: a column of a batch in which nothing is NULL. FILL_type: some or all of it is NULL,
- * and those slots get the value before, or after @first rows without any, the first one after.
- * Signs do not matter here.
+ * COPY_type: a column of some rows in which nothing is NULL. MIX_type: some of it is NULL, and
+ * those slots get the value before, at first that of row @known. Signs do not matter here.
  */
 #define DEFINE_COLUMN(type)                                                                        \
-	static void copy_##type(type *to, const uint8_t *from, size_t row_size, uint32_t n)        \
+	static void copy_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n)   \
 	{                                                                                          \
 		for (uint32_t i = 0; i < n; i++)                                                   \
-			memcpy(&to[i], from + i * row_size, sizeof(type));                         \
+			memcpy(&to[i], rows[i] + offset, sizeof(type));                            \
 	}                                                                                          \
-	static void fill_##type(type *values, uint32_t first, const uint8_t *from,                 \
-				size_t row_size, uint32_t n, const uint64_t *nulls,                \
-				uint32_t column, bool started)                                     \
+	static void mix_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n,    \
+			       const uint64_t *nulls, uint32_t column, const void *before)         \
 	{                                                                                          \
-		type *to = values + first, v = 0;                                                  \
-		uint32_t i = 0;                                                                    \
+		type v;                                                                            \
                                                                                                    \
-		if (started && first) {                                                            \
-			v = to[-1];                                                                \
-		} else {                                                                           \
-			while (i < n && (nulls[i] >> column & 1))                                  \
-				i++;                                                               \
-			if (i < n)                                                                 \
-				memcpy(&v, from + i * row_size, sizeof(type));                     \
-			for (uint32_t k = 0; k < first; k++)                                       \
-				values[k] = v;                                                     \
-		}                                                                                  \
-		for (i = 0; i < n; i++) {                                                          \
+		memcpy(&v, before, sizeof(type));                                                  \
+		for (uint32_t i = 0; i < n; i++) {                                                 \
 			if (!(nulls[i] >> column & 1))                                             \
-				memcpy(&v, from + i * row_size, sizeof(type));                     \
+				memcpy(&v, rows[i] + offset, sizeof(type));                        \
 			to[i] = v;                                                                 \
 		}                                                                                  \
+	}                                                                                          \
+	static void same_##type(const uint8_t *const *rows, size_t offset, uint32_t n,             \
+				const void *before, bool *ret)                                     \
+	{                                                                                          \
+		uint32_t i = 0;                                                                    \
+                                                                                                   \
+		while (i < n && !memcmp(rows[i] + offset, before, sizeof(type)))                   \
+			i++;                                                                       \
+		*ret = i == n;                                                                     \
 	}
 DEFINE_COLUMN(uint8_t)
 DEFINE_COLUMN(uint16_t)
 DEFINE_COLUMN(uint32_t)
 DEFINE_COLUMN(uint64_t)
 
-#define CALL(type)                                                                                 \
+/* Calls one of the above for a column's size. */
+#define FOR_SIZE(size, function, ...)                                                              \
 	do {                                                                                       \
-		if (any_null || !started)                                                          \
-			fill_##type(values, first, from, row_size, n, nulls, column, started);     \
-		else                                                                               \
-			copy_##type((type *)values + first, from, row_size, n);                    \
+		switch (size) {                                                                    \
+		case 1:                                                                            \
+			function##_uint8_t(__VA_ARGS__);                                           \
+			break;                                                                     \
+		case 2:                                                                            \
+			function##_uint16_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		case 4:                                                                            \
+			function##_uint32_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		default:                                                                           \
+			function##_uint64_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		}                                                                                  \
 	} while (0)
 
-static void add_column(void *values, size_t size, uint32_t first, const uint8_t *from,
-		       size_t row_size, uint32_t n, const uint64_t *nulls, uint32_t column,
-		       bool started, bool any_null)
+/* Slots from @from to before @to get the value in front of them. */
+static void repeat(uint8_t *values, size_t size, uint32_t from, uint32_t to)
 {
-	switch (size) {
-	case 1:
-		CALL(uint8_t);
-		break;
-	case 2:
-		CALL(uint16_t);
-		break;
-	case 4:
-		CALL(uint32_t);
-		break;
-	default:
-		CALL(uint64_t);
-		break;
+	uint8_t *p = values + from * size;
+	size_t left = (to - from) * size, n = size;
+
+	while (left) {
+		n = n < left ? n : left;
+		memcpy(p, values + (from - 1) * size, n);
+		p += n;
+		left -= n;
+		n = (size_t)(p - values) - (from - 1) * size;
 	}
 }
 
-/* A batch, short enough that its rows stay in the cache from column to column. */
-static int add_batch(struct nrp_columns *columns, const uint8_t *rows, uint32_t n)
+/* A column that has a value in some of the rows. */
+static void add_column(struct nrp_columns *columns, uint32_t c, const uint8_t *const *rows,
+		       uint32_t n, bool any_null)
+{
+	size_t offset = columns->desc->columns[c].offset;
+	size_t size = nrp_type_size(columns->desc->columns[c].type);
+	const uint64_t *nulls = columns->nulls + columns->rows;
+	uint8_t *values = columns->values[c], *to = values + columns->rows * size;
+	uint32_t filled = columns->filled[c], known = 0;
+
+	if (filled && !any_null) {
+		bool same;
+
+		FOR_SIZE(size, same, rows, offset, n, values + (filled - 1) * size, &same);
+		if (same)
+			return;
+	}
+	while (nulls[known] >> c & 1)
+		known++;
+	if (!filled && columns->rows) {
+		memcpy(values, rows[known] + offset, size);
+		filled = 1;
+	}
+	if (filled)
+		repeat(values, size, filled, columns->rows);
+	if (any_null)
+		FOR_SIZE(size, mix, (void *)to, rows, offset, n, nulls, c,
+			 filled ? to - size : rows[known] + offset);
+	else
+		FOR_SIZE(size, copy, (void *)to, rows, offset, n);
+	columns->filled[c] = columns->rows + n;
+	columns->present |= UINT64_C(1) << c;
+}
+
+int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t n)
 {
 	const struct nrp_kind *desc = columns->desc;
-	uint64_t *nulls = columns->nulls + columns->rows;
-	uint64_t any = 0, all = ~UINT64_C(0);
+	uint64_t any = 0, all = ~UINT64_C(0), *nulls;
 
+	if (!columns->nulls)
+		columns->nulls = malloc(NRP_BLOCK_ROWS * sizeof(*columns->nulls));
+	if (!columns->nulls)
+		return -ENOMEM;
+	nulls = columns->nulls + columns->rows;
 	for (uint32_t i = 0; i < n; i++) {
 		/* Every row struct starts with its NULL word. */
-		memcpy(&nulls[i], rows + i * desc->row_size, sizeof(nulls[i]));
+		memcpy(&nulls[i], rows[i], sizeof(nulls[i]));
 		any |= nulls[i];
 		all &= nulls[i];
 	}
 	for (uint32_t c = 0; c < desc->nr_columns; c++) {
-		size_t size = nrp_type_size(desc->columns[c].type);
-		bool started = columns->present >> c & 1;
-
-		if (!started && (all >> c & 1))
+		if (all >> c & 1)
 			continue;
 		if (!columns->values[c])
-			columns->values[c] = malloc(NRP_BLOCK_ROWS * size);
+			columns->values[c] =
+				malloc(NRP_BLOCK_ROWS * nrp_type_size(desc->columns[c].type));
 		if (!columns->values[c])
 			return -ENOMEM;
-		add_column(columns->values[c], size, columns->rows, rows + desc->columns[c].offset,
-			   desc->row_size, n, nulls, c, started, any >> c & 1);
-		columns->present |= UINT64_C(1) << c;
+		add_column(columns, c, rows, n, any >> c & 1);
 	}
 	columns->any_null |= any;
 	columns->rows += n;
 	return 0;
 }
 
-int nrp_columns_add(struct nrp_columns *columns, const void *rows, uint32_t nr_rows)
+void nrp_columns_finish(struct nrp_columns *columns)
 {
-	const uint8_t *p = rows;
+	for (uint32_t c = 0; c < columns->desc->nr_columns; c++) {
+		size_t size = nrp_type_size(columns->desc->columns[c].type);
+		const uint8_t *values = columns->values[c];
+		uint32_t filled = columns->filled[c];
 
-	if (!columns->nulls)
-		columns->nulls = malloc(NRP_BLOCK_ROWS * sizeof(*columns->nulls));
-	if (!columns->nulls)
-		return -ENOMEM;
-	while (nr_rows) {
-		uint32_t n = nr_rows < NRP_COLUMNS_BATCH ? nr_rows : NRP_COLUMNS_BATCH;
-		int r = add_batch(columns, p, n);
-
-		if (r < 0)
-			return r;
-		p += n * columns->desc->row_size;
-		nr_rows -= n;
+		if (!filled)
+			continue;
+		/* Equal to itself shifted by one value. */
+		if (!memcmp(values, values + size, (filled - 1) * size))
+			columns->constant |= UINT64_C(1) << c;
+		else
+			repeat(columns->values[c], size, filled, columns->rows);
 	}
-	return 0;
 }
 
 void nrp_columns_reset(struct nrp_columns *columns)
@@ -152,6 +185,8 @@ void nrp_columns_reset(struct nrp_columns *columns)
 	columns->rows = 0;
 	columns->present = 0;
 	columns->any_null = 0;
+	columns->constant = 0;
+	memset(columns->filled, 0, sizeof(columns->filled));
 }
 
 void nrp_columns_clear(struct nrp_columns *columns)
@@ -235,56 +270,42 @@ void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t ro
 	FOR_TYPE(type, range, values, rows, ret_min, ret_max);
 }
 
-void nrp_column_widen(enum nrp_column_type type, const void *values, uint32_t rows, uint64_t *to)
+void nrp_column_widen(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		      uint64_t *to)
 {
-	FOR_TYPE(type, widen, values, rows, to);
+	const uint8_t *from = values;
+	size_t size = nrp_type_size(type);
+
+	for (uint32_t i = 0; i < order->nr_runs; i++) {
+		const struct nrp_run *run = &order->run[i];
+
+		FOR_TYPE(type, widen, (const void *)(from + run->from * size), run->n, to);
+		to += run->n;
+	}
 }
 
-void nrp_column_narrow(enum nrp_column_type type, const void *values, uint32_t rows, uint8_t base,
-		       uint8_t *to)
+void nrp_column_narrow(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		       uint8_t base, uint8_t *to)
 {
-	FOR_TYPE(type, narrow, values, rows, base, to);
+	const uint8_t *from = values;
+	size_t size = nrp_type_size(type);
+
+	for (uint32_t i = 0; i < order->nr_runs; i++) {
+		const struct nrp_run *run = &order->run[i];
+
+		FOR_TYPE(type, narrow, (const void *)(from + run->from * size), run->n, base, to);
+		to += run->n;
+	}
 }
 
-/* With a NULL bitmap, NULL slots repeat the value before them in the new order. */
-#define DEFINE_SORT(type)                                                                          \
-	static void sort_##type(const type *v, const uint32_t *order, const uint64_t *nulls,       \
-				uint32_t n, type *to)                                              \
-	{                                                                                          \
-		type last = v[order[0]];                                                           \
-                                                                                                   \
-		for (uint32_t i = 0; !nulls && i < n; i++)                                         \
-			to[i] = v[order[i]];                                                       \
-		for (uint32_t i = 0; nulls && i < n; i++) {                                        \
-			last = nulls[i / 64] >> (i % 64) & 1 ? last : v[order[i]];                 \
-			to[i] = last;                                                              \
-		}                                                                                  \
-	}
-DEFINE_SORT(uint8_t)
-DEFINE_SORT(uint16_t)
-DEFINE_SORT(uint32_t)
-DEFINE_SORT(uint64_t)
-
-const void *nrp_column_sort(const void *values, size_t size, const uint32_t *order,
-			    const uint64_t *nulls, uint32_t rows, void *sorted)
+void nrp_order_add(struct nrp_order *order, uint32_t row)
 {
-	if (!order)
-		return values;
-	switch (size) {
-	case 1:
-		sort_uint8_t(values, order, nulls, rows, sorted);
-		break;
-	case 2:
-		sort_uint16_t(values, order, nulls, rows, sorted);
-		break;
-	case 4:
-		sort_uint32_t(values, order, nulls, rows, sorted);
-		break;
-	default:
-		sort_uint64_t(values, order, nulls, rows, sorted);
-		break;
-	}
-	return sorted;
+	struct nrp_run *last = order->run + order->nr_runs - 1;
+
+	if (order->nr_runs && row == last->from + last->n)
+		last->n++;
+	else
+		order->run[order->nr_runs++] = (struct nrp_run){ row, 1 };
 }
 
 /* Bit c of row i becomes bit i of column c (Hacker's Delight, 7-3). */
@@ -302,16 +323,21 @@ static void transpose64(uint64_t m[64])
 	}
 }
 
-void nrp_columns_bitmaps(const struct nrp_columns *columns, const uint32_t *order,
+void nrp_columns_bitmaps(const struct nrp_columns *columns, const struct nrp_order *order,
 			 uint64_t *bitmaps)
 {
-	uint64_t m[64];
+	const struct nrp_run *run = order->run;
+	uint32_t done = 0; /* rows of the run */
 
 	for (uint32_t first = 0; first < columns->rows; first += 64) {
-		for (uint32_t i = 0; i < 64; i++) {
-			uint32_t row = first + i;
+		uint64_t m[64] = { 0 };
 
-			m[i] = row < columns->rows ? columns->nulls[order ? order[row] : row] : 0;
+		for (uint32_t i = 0; i < 64 && first + i < columns->rows; i++) {
+			m[i] = columns->nulls[run->from + done];
+			if (++done == run->n) {
+				run++;
+				done = 0;
+			}
 		}
 		transpose64(m);
 		for (uint32_t c = 0; c < columns->desc->nr_columns; c++)

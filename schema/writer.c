@@ -8,17 +8,23 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct buffer {
-	struct nrp_columns columns;
-	uint8_t *batch; /* rows that came last, NRP_COLUMNS_BATCH at most */
-	uint32_t nr_batch;
-	bool sorted;
-	uint64_t last_time;
-};
-
 struct sort_key {
 	uint64_t time;
 	uint32_t row;
+};
+
+/* Rows that came last: the joiner ends a record later than it begins, so they are nearly in order.
+ */
+#define WINDOW 128
+
+struct buffer {
+	struct nrp_columns columns;
+	uint8_t *rows;                   /* WINDOW of them */
+	struct sort_key waiting[WINDOW]; /* in order of time */
+	uint32_t nr_waiting;
+	uint8_t unused[WINDOW]; /* rows that are not waiting, nr_unused of them */
+	bool sorted;
+	uint64_t last_time;
 };
 
 struct nrp_writer {
@@ -27,7 +33,7 @@ struct nrp_writer {
 	sqlite3_stmt *insert, *insert_range;
 	struct nrp_encoder *encoder;
 	struct sort_key *keys; /* NRP_BLOCK_ROWS, once a block is out of order */
-	uint32_t *order;
+	struct nrp_order *order;
 	struct buffer buffers[NRP_NR_KINDS];
 };
 
@@ -42,7 +48,8 @@ int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t cap
 	writer->store = store;
 	writer->capture_id = capture_id;
 	writer->encoder = nrp_encoder_new();
-	if (!writer->encoder)
+	writer->order = malloc(sizeof(*writer->order));
+	if (!writer->encoder || !writer->order)
 		r = nrp_fail_nomem(err);
 	if (r == 0)
 		r = nrp_db_prepare(nrp_store_db(store), nrp_store_path(store),
@@ -68,7 +75,7 @@ struct nrp_writer *nrp_writer_free(struct nrp_writer *writer)
 		return NULL;
 	for (size_t i = 0; i < NRP_NR_KINDS; i++) {
 		nrp_columns_clear(&writer->buffers[i].columns);
-		free(writer->buffers[i].batch);
+		free(writer->buffers[i].rows);
 	}
 	nrp_encoder_free(writer->encoder);
 	sqlite3_finalize(writer->insert);
@@ -119,16 +126,15 @@ static int sort_rows(struct nrp_writer *writer, const struct nrp_columns *column
 
 	if (!writer->keys)
 		writer->keys = malloc(NRP_BLOCK_ROWS * sizeof(*writer->keys));
-	if (!writer->order)
-		writer->order = malloc(NRP_BLOCK_ROWS * sizeof(*writer->order));
-	if (!writer->keys || !writer->order)
+	if (!writer->keys)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < columns->rows; i++)
 		writer->keys[i] = (struct sort_key){ times[i], i };
 	if (!insertion_sort(writer->keys, columns->rows))
 		qsort(writer->keys, columns->rows, sizeof(*writer->keys), compare_keys);
+	writer->order->nr_runs = 0;
 	for (uint32_t i = 0; i < columns->rows; i++)
-		writer->order[i] = writer->keys[i].row;
+		nrp_order_add(writer->order, writer->keys[i].row);
 	return 0;
 }
 
@@ -220,11 +226,13 @@ static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, str
 	struct nrp_block_image image;
 	int r = 0;
 
+	nrp_columns_finish(columns);
+	writer->order->nr_runs = 1;
+	writer->order->run[0] = (struct nrp_run){ 0, columns->rows };
 	if (!buffer->sorted)
 		r = sort_rows(writer, columns);
 	if (r == 0)
-		r = nrp_block_encode(writer->encoder, kind, columns,
-				     buffer->sorted ? NULL : writer->order, &image);
+		r = nrp_block_encode(writer->encoder, kind, columns, writer->order, &image);
 	if (r < 0)
 		return nrp_fail_nomem(err);
 	r = insert_block(writer, kind, columns, &image, err);
@@ -234,29 +242,46 @@ static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, str
 	return r;
 }
 
-/* Takes the batch apart; a full block is written. */
-static int end_batch(struct nrp_writer *writer, enum nrp_record_kind kind, struct nrp_error *err)
+/* Takes the oldest rows that wait apart; a full block is written. */
+static int take_apart(struct nrp_writer *writer, enum nrp_record_kind kind, struct nrp_error *err)
 {
 	struct buffer *buffer = &writer->buffers[kind];
-	int r = nrp_columns_add(&buffer->columns, buffer->batch, buffer->nr_batch);
+	struct nrp_columns *columns = &buffer->columns;
+	uint32_t n =
+		buffer->nr_waiting < NRP_COLUMNS_BATCH ? buffer->nr_waiting : NRP_COLUMNS_BATCH;
+	const uint8_t *rows[NRP_COLUMNS_BATCH];
 
-	buffer->nr_batch = 0;
-	if (r < 0)
+	if (!columns->rows)
+		buffer->sorted = true;
+	else if (buffer->waiting[0].time < buffer->last_time)
+		buffer->sorted = false;
+	buffer->last_time = buffer->waiting[n - 1].time;
+	buffer->nr_waiting -= n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t row = buffer->waiting[i].row;
+
+		rows[i] = buffer->rows + row * columns->desc->row_size;
+		buffer->unused[WINDOW - buffer->nr_waiting - n + i] = (uint8_t)row;
+	}
+	memmove(buffer->waiting, buffer->waiting + n,
+		buffer->nr_waiting * sizeof(buffer->waiting[0]));
+	if (nrp_columns_add(columns, rows, n) < 0)
 		return nrp_fail_nomem(err);
-	if (buffer->columns.rows == NRP_BLOCK_ROWS)
-		return write_block(writer, kind, err);
-	return 0;
+	return columns->rows == NRP_BLOCK_ROWS ? write_block(writer, kind, err) : 0;
 }
 
 /* First row of its kind. */
 static int start_buffer(struct buffer *buffer, const struct nrp_kind *desc)
 {
 	buffer->columns.desc = desc;
-	buffer->batch = malloc(NRP_COLUMNS_BATCH * desc->row_size);
-	return buffer->batch ? 0 : -ENOMEM;
+	buffer->rows = malloc(WINDOW * desc->row_size);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		buffer->unused[i] = (uint8_t)i;
+	return buffer->rows ? 0 : -ENOMEM;
 }
 
 _Static_assert(NRP_BLOCK_ROWS % NRP_COLUMNS_BATCH == 0, "a block is a whole number of batches");
+_Static_assert(WINDOW <= UINT8_MAX + 1, "a byte numbers a row");
 
 int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
 		      struct nrp_error *err)
@@ -264,6 +289,7 @@ int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, cons
 	const struct nrp_kind *desc = nrp_kind(kind);
 	struct buffer *buffer;
 	uint64_t null, time;
+	uint32_t unused, i;
 
 	if (!desc)
 		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
@@ -276,17 +302,15 @@ int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, cons
 				"a record of kind %s has no time", desc->name);
 
 	buffer = &writer->buffers[kind];
-	if (!buffer->batch && start_buffer(buffer, desc) < 0)
+	if (!buffer->rows && start_buffer(buffer, desc) < 0)
 		return nrp_fail_nomem(err);
-	if (buffer->columns.rows == 0 && buffer->nr_batch == 0)
-		buffer->sorted = true;
-	else if (time < buffer->last_time)
-		buffer->sorted = false;
-	buffer->last_time = time;
-	memcpy(buffer->batch + (size_t)buffer->nr_batch * desc->row_size, row, desc->row_size);
-	if (++buffer->nr_batch == NRP_COLUMNS_BATCH)
-		return end_batch(writer, kind, err);
-	return 0;
+	i = buffer->nr_waiting++;
+	unused = buffer->unused[WINDOW - 1 - i];
+	memcpy(buffer->rows + unused * desc->row_size, row, desc->row_size);
+	for (; i && buffer->waiting[i - 1].time > time; i--)
+		buffer->waiting[i] = buffer->waiting[i - 1];
+	buffer->waiting[i] = (struct sort_key){ time, unused };
+	return buffer->nr_waiting == WINDOW ? take_apart(writer, kind, err) : 0;
 }
 
 int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err)
@@ -295,8 +319,8 @@ int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err)
 		struct buffer *buffer = &writer->buffers[i];
 		int r = 0;
 
-		if (buffer->nr_batch)
-			r = end_batch(writer, (enum nrp_record_kind)i, err);
+		while (r == 0 && buffer->nr_waiting)
+			r = take_apart(writer, (enum nrp_record_kind)i, err);
 		if (r == 0 && buffer->columns.rows)
 			r = write_block(writer, (enum nrp_record_kind)i, err);
 		if (r < 0)

@@ -288,3 +288,22 @@ void util_make_store(const char *path, const char *const *names)
 	assert_ok(nrp_store_commit(store, &err), &err);
 	nrp_store_close(store);
 }
+
+void util_columns(struct nrp_columns *columns, const void *rows, uint32_t nr_rows)
+{
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		const uint8_t *row = (const uint8_t *)rows + i * columns->desc->row_size;
+
+		assert_int_equal(nrp_columns_add(columns, &row, 1), 0);
+	}
+	nrp_columns_finish(columns);
+}
+
+const struct nrp_order *util_order(uint32_t nr_rows)
+{
+	static struct nrp_order order;
+
+	order.nr_runs = 1;
+	order.run[0] = (struct nrp_run){ 0, nr_rows };
+	return &order;
+}

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "numareplay/store.h"
+#include "schema/block.h"
 
 /* Fails the test with the text of @err if @call does not return 0. */
 #define assert_ok(call, err)                                                                       \
@@ -60,5 +61,10 @@ void util_sort_rows(enum nrp_record_kind kind, void *rows, uint32_t nr_rows);
 /* Are the columns of @mask the same, NULLs included? Fails the test if not. */
 void util_assert_row(enum nrp_record_kind kind, const void *got, const void *expected,
 		     uint64_t mask, uint32_t index);
+
+/* Gives @columns (zeroed, with its desc) all rows. */
+void util_columns(struct nrp_columns *columns, const void *rows, uint32_t nr_rows);
+/* All rows as they come; valid until the next call. */
+const struct nrp_order *util_order(uint32_t nr_rows);
 
 #endif

@@ -282,8 +282,9 @@ static void damaged_images_never_crash_the_decoder(void **state)
 		uint8_t *data;
 
 		util_random_rows(kind, rows, ROWS, 0, 0);
-		assert_int_equal(nrp_columns_add(&columns, rows, ROWS), 0);
-		assert_int_equal(nrp_block_encode(encoder, kind, &columns, NULL, &image), 0);
+		util_columns(&columns, rows, ROWS);
+		assert_int_equal(
+			nrp_block_encode(encoder, kind, &columns, util_order(ROWS), &image), 0);
 		data = malloc(image.size + 8);
 		assert_non_null(data);
 		memcpy(data, image.data, image.size);
@@ -507,8 +508,8 @@ static void blocks_of_other_minor_versions(void **state)
 	older.nr_columns -= 4;
 	memset(&row, 0x11, sizeof(row));
 	row.null = 0;
-	assert_int_equal(nrp_columns_add(&columns, &row, 1), 0);
-	assert_int_equal(nrp_block_encode(encoder, NRP_MUNMAP, &columns, NULL, &image), 0);
+	util_columns(&columns, &row, 1);
+	assert_int_equal(nrp_block_encode(encoder, NRP_MUNMAP, &columns, util_order(1), &image), 0);
 	memset(out, 0, sizeof(out));
 	assert_int_equal(
 		nrp_block_load(block, NRP_MUNMAP, image.data, image.size, ~UINT64_C(0), &why), 0);

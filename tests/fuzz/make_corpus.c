@@ -191,9 +191,9 @@ static void make_blocks(void)
 
 		must(rows && encoder);
 		util_random_rows((enum nrp_record_kind)kind, rows, nr_rows, 1000, 0);
-		must(nrp_columns_add(&columns, rows, nr_rows) == 0 &&
-		     nrp_block_encode(encoder, (enum nrp_record_kind)kind, &columns, NULL,
-				      &image) == 0);
+		util_columns(&columns, rows, nr_rows);
+		must(nrp_block_encode(encoder, (enum nrp_record_kind)kind, &columns,
+				      util_order(nr_rows), &image) == 0);
 		must(nrp_blob_append(&seed, header, sizeof(header)) &&
 		     nrp_blob_append(&seed, image.data, image.size));
 		write_seed("block", desc->name, seed.data, seed.size);
