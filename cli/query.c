@@ -15,7 +15,8 @@ enum { OPT_JSON, OPT_STATS };
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = { "json", 0, NULL, "rows as a JSON array of objects instead of CSV" },
-	[OPT_STATS] = { "stats", 0, NULL, "then print to stderr how many blocks were read" },
+	[OPT_STATS] = { "stats", 0, NULL,
+			"then print to stderr how many blocks were read, as JSON with --json" },
 	{ NULL, 0, NULL, NULL },
 };
 
@@ -223,8 +224,11 @@ static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool js
 	return NRP_DONE;
 }
 
-/* How many blocks of records the queries read, and how many their conditions ruled out. */
-static enum nrp_status print_stats(struct nrp_store *store)
+/*
+ * How many blocks of records the queries read, and how many their conditions ruled out. On stderr:
+ * what is on stdout stays the rows alone.
+ */
+static enum nrp_status print_stats(struct nrp_store *store, bool json)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
 	sqlite3_stmt *s =
@@ -234,7 +238,10 @@ static enum nrp_status print_stats(struct nrp_store *store)
 		return cli_error(&err);
 	fflush(stdout);
 	if (sqlite3_step(s) == SQLITE_ROW)
-		fprintf(stderr, "blocks: %lld read, %lld left out\n",
+		fprintf(stderr,
+			json ? "{\"schema\": \"numareplay.query_stats/1\", "
+			       "\"blocks\": {\"read\": %lld, \"left_out\": %lld}}\n"
+			     : "blocks: %lld read, %lld left out\n",
 			(long long)sqlite3_column_int64(s, 0),
 			(long long)sqlite3_column_int64(s, 1));
 	sqlite3_finalize(s);
@@ -271,7 +278,7 @@ static enum nrp_status run(const struct cli_args *args)
 			    cli_given(args, OPT_JSON));
 		free(input);
 		if (s == NRP_DONE && cli_given(args, OPT_STATS))
-			s = print_stats(store);
+			s = print_stats(store, cli_given(args, OPT_JSON));
 	}
 	nrp_store_close(store);
 	return s;
