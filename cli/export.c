@@ -106,36 +106,6 @@ static void put_names(struct csv *csv, const struct nrp_kind *kind)
 	csv_end_row(csv);
 }
 
-static void put_value(struct csv *csv, const struct nrp_column *column, const uint8_t *row)
-{
-#define PUT(type_, is_signed)                                                                      \
-	{                                                                                          \
-		type_ v;                                                                           \
-		memcpy(&v, row + column->offset, sizeof(v));                                       \
-		csv_number(csv, (uint64_t)v, is_signed);                                           \
-		break;                                                                             \
-	}
-	switch (column->type) {
-	case NRP_T_u8:
-		PUT(uint8_t, false)
-	case NRP_T_u16:
-		PUT(uint16_t, false)
-	case NRP_T_u32:
-		PUT(uint32_t, false)
-	case NRP_T_u64:
-		PUT(uint64_t, false)
-	case NRP_T_i8:
-		PUT(int8_t, true)
-	case NRP_T_i16:
-		PUT(int16_t, true)
-	case NRP_T_i32:
-		PUT(int32_t, true)
-	case NRP_T_i64:
-		PUT(int64_t, true)
-	}
-#undef PUT
-}
-
 static void put_row(struct request *e, const struct nrp_kind *kind, const void *row)
 {
 	uint64_t null;
@@ -143,10 +113,13 @@ static void put_row(struct request *e, const struct nrp_kind *kind, const void *
 	memcpy(&null, row, sizeof(null));
 	csv_number(&e->csv, (uint64_t)e->capture.id, false);
 	for (uint32_t i = 0; i < kind->nr_columns; i++) {
+		const struct nrp_column *column = &kind->columns[i];
+
 		if (null >> i & 1)
 			csv_null(&e->csv);
 		else
-			put_value(&e->csv, &kind->columns[i], row);
+			csv_number(&e->csv, nrp_column_value(column, row),
+				   nrp_column_is_signed(column));
 	}
 	csv_end_row(&e->csv);
 }
@@ -188,10 +161,8 @@ static int put_strings(struct request *e)
 	csv_text(&e->csv, "text");
 	csv_end_row(&e->csv);
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(s, 1);
-
-		csv_number(&e->csv, (uint64_t)sqlite3_column_int64(s, 0), true);
-		csv_text(&e->csv, text ? text : "");
+		csv_value(&e->csv, s, 0);
+		csv_value(&e->csv, s, 1);
 		csv_end_row(&e->csv);
 	}
 	if (step != SQLITE_DONE)
