@@ -139,6 +139,17 @@ done
 want 0 "$NRP" import gap.txt -o gap.db
 want_out 'unjoined: 1 task_fault'
 
+# A value that no kernel has is NULL, and is counted.
+for nid in -2 1024 4294967297; do
+	sed "s/src_nid=0/src_nid=$nid/" report.txt >nid.txt
+	want 0 "$NRP" import nid.txt -o nid.db --force
+	want_out '1 values that are no numbers, or out of range: NULL'
+	want 0 "$NRP" query nid.db "SELECT src_nid IN (-2, 1024, 4294967297) FROM hint_fault"
+	want_out '^0?$'
+	want 0 "$NRP" query nid.db "SELECT value FROM host_setting WHERE name = 'text.unresolved_values'"
+	want_out '^1$'
+done
+
 # Names of later kernels are kept; hashed pointers, other tracers, backward times, bad lines are told.
 {
 	printf 'a-1 [000] 5.000000: sched_skip_vma_numa: numa_scan_offset=0 vm_start=400000 vm_end=401000 reason=userfault\n'
