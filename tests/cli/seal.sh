@@ -66,12 +66,4 @@ sqlite3 old.db "$unsealed"
 "$NRP" query good.db "$count" >want
 want 0 "$NRP" query old.db "$count"
 want_same out want
-
-# The extension reads with the same eyes.
-if [ -e "$EXTENSION" ]; then
-	cp good.db bad.db
-	sqlite3 bad.db "UPDATE block_range SET min = max WHERE $cpu_column"
-	sqlite3 bad.db ".load ${EXTENSION%.so}" "$count" >out 2>err && not_ok 'the extension believes it' || ok
-	grep -q 'is not what was written' err && ok || not_ok "extension: $(cat err)"
-fi
 done_testing
