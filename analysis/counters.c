@@ -44,6 +44,11 @@ static struct nrp_count difference(struct nrp_count after, struct nrp_count befo
 	return known(value);
 }
 
+enum nrp_class nrp_counters_class(const struct nrp_counters_row *row)
+{
+	return nrp_count_known(row->delta) ? NRP_CLASS_EXACT : NRP_CLASS_NOT_OBSERVABLE;
+}
+
 static int usage(struct assembly *a, const char *what)
 {
 	return nrp_fail(a->err, NRP_USAGE, -EINVAL, NULL, -1,

@@ -82,6 +82,9 @@ struct nrp_counters_row {
 	struct nrp_count before, after, delta;
 };
 
+/* Of what a row says: NRP_CLASS_EXACT, or NRP_CLASS_NOT_OBSERVABLE where it has no delta. */
+enum nrp_class nrp_counters_class(const struct nrp_counters_row *row);
+
 enum nrp_tristate { NRP_UNKNOWN = -1, NRP_FALSE, NRP_TRUE };
 
 struct nrp_invariant {

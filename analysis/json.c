@@ -241,10 +241,11 @@ json_t *nrp_counters_json(const struct nrp_counters_report *r)
 	}
 	for (size_t i = 0; i < r->nr_rows; i++)
 		json_array_append_new(
-			counters, json_pack("{s:s,s:o,s:o,s:o,s:s,s:i}", "name", r->row[i].name,
-					    "before", count(r->row[i].before), "after",
-					    count(r->row[i].after), "delta", count(r->row[i].delta),
-					    "class", nrp_class_name(NRP_CLASS_EXACT), "tier", 0));
+			counters,
+			json_pack("{s:s,s:o,s:o,s:o,s:s,s:i}", "name", r->row[i].name, "before",
+				  count(r->row[i].before), "after", count(r->row[i].after), "delta",
+				  count(r->row[i].delta), "class",
+				  nrp_class_name(nrp_counters_class(&r->row[i])), "tier", 0));
 	for (size_t i = 0; i < r->nr_invariants; i++)
 		json_array_append_new(invariants, invariant_json(r, &r->invariant[i]));
 	for (int run = 0; run < r->nr_runs; run++)

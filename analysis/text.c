@@ -434,7 +434,7 @@ static void print_counts(FILE *out, const struct nrp_counters_report *r, size_t 
 		count_cell(line, 1, row->before);
 		count_cell(line, 2, row->after);
 		count_cell(line, 3, row->delta);
-		cell(line, 4, nrp_class_name(NRP_CLASS_EXACT));
+		cell(line, 4, nrp_class_name(nrp_counters_class(row)));
 	}
 	if (t && shown)
 		print_table(out, t);

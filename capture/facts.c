@@ -141,7 +141,8 @@ const char *nrp_facts_cpu_list(struct nrp_host_facts *f, const char *p, int nid)
 			to = strtoul(end + 1, &end, 10);
 		if (to < from || to >= NRP_MAX_CPUS)
 			return "bad CPU list";
-		for (unsigned long cpu = from; cpu <= to; cpu++) {
+		/* The last one first, so that the array grows once for each range. */
+		for (unsigned long cpu = to + 1; cpu-- > from;) {
 			int r = nrp_facts_cpu(f, cpu, nid);
 
 			if (r < 0)

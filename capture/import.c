@@ -451,6 +451,8 @@ int nrp_import_trace(struct nrp_store *store, const struct nrp_import_options *o
 	if (r == 0)
 		r = read_samples(&im, ret_samples);
 	if (r == 0)
+		r = nrp_store_seal(store, ret->id, err);
+	if (r == 0)
 		r = nrp_store_update_capture(store, ret, err);
 	free(im.facts_path);
 	nrp_calibration_free(im.cal);

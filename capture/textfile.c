@@ -178,39 +178,6 @@ static void add_loss(struct cpu *cpu, int64_t lost)
 	cpu->lost_pending = true;
 }
 
-/* "# entries-in-buffer/entries-written: 1225/349378", "#1225/349378" of the latency format. */
-static uint64_t overwritten(const char *p, const char *end)
-{
-	const char *slash = memchr(p, '/', (size_t)(end - p)), *behind = slash;
-	uint64_t in_buffer, written;
-
-	if (!slash || !nrp_text_number(p, slash, 10, &in_buffer))
-		return 0;
-	for (behind = ++slash; behind < end && *behind >= '0' && *behind <= '9'; behind++)
-		;
-	return nrp_text_number(slash, behind, 10, &written) && written > in_buffer
-		       ? written - in_buffer
-		       : 0;
-}
-
-static void take_head(struct nrp_textfile *f, const struct nrp_line_piece *line)
-{
-	static const char entries[] = "entries-in-buffer/entries-written: ", latency[] = " us, #";
-	const char *end = line->at + line->size, *p;
-
-	f->stats.heads++;
-	if (line->size && *line->at == '#') {
-		p = memmem(line->at, line->size, entries, sizeof(entries) - 1);
-		if (p)
-			f->stats.overwritten += overwritten(p + sizeof(entries) - 1, end);
-		p = memmem(line->at, line->size, latency, sizeof(latency) - 1);
-		if (p)
-			f->stats.overwritten += overwritten(p + sizeof(latency) - 1, end);
-	} else if (line->size > 5 && !memcmp(line->at, "cpus=", 5)) {
-		f->trace_cmd_header = true;
-	}
-}
-
 static void add_damage(struct nrp_textfile *f, const struct nrp_line_piece *line, const char *what)
 {
 	if (f->places++)
@@ -229,11 +196,56 @@ static void take_unread(struct nrp_textfile *f, const struct nrp_line_piece *lin
 	f->gap = true;
 }
 
-static void take_bad(struct nrp_textfile *f, const struct nrp_line_piece *line)
+static void take_bad(struct nrp_textfile *f, const struct nrp_line_piece *line, const char *what)
 {
 	if (!f->stats.bad++)
 		f->stats.first_bad = f->stats.lines;
-	take_unread(f, line, line->too_long ? "is too long" : "is not understood");
+	take_unread(f, line, what);
+}
+
+/* Digits at *p, which is moved behind them. */
+static bool take_digits(const char **p, const char *end, uint64_t *ret)
+{
+	const char *from = *p;
+
+	while (*p < end && **p >= '0' && **p <= '9')
+		++*p;
+	return nrp_text_number(from, *p, 10, ret);
+}
+
+/*
+ * "# entries-in-buffer/entries-written: 1225/349378", "# .. us, #1225/349378" of the latency
+ * format: adds to what was overwritten. false: these cannot be such numbers.
+ */
+static bool take_entries(struct nrp_textfile *f, const char *p, const char *end)
+{
+	uint64_t in_buffer, written;
+
+	if (!take_digits(&p, end, &in_buffer) || p == end || *p++ != '/' ||
+	    !take_digits(&p, end, &written) || in_buffer > written)
+		return false;
+	if (__builtin_add_overflow(f->stats.overwritten, written - in_buffer,
+				   &f->stats.overwritten))
+		f->stats.overwritten = UINT64_MAX;
+	return true;
+}
+
+static void take_head(struct nrp_textfile *f, const struct nrp_line_piece *line)
+{
+	static const char *const marks[] = { "entries-in-buffer/entries-written: ", " us, #" };
+	const char *end = line->at + line->size;
+
+	f->stats.heads++;
+	if (line->size > 5 && !memcmp(line->at, "cpus=", 5))
+		f->trace_cmd_header = true;
+	for (size_t i = 0; line->size && *line->at == '#' && i < sizeof(marks) / sizeof(marks[0]);
+	     i++) {
+		size_t size = strlen(marks[i]);
+		const char *p = memmem(line->at, line->size, marks[i], size);
+
+		if (p && !take_entries(f, p + size, end))
+			take_bad(f, line, "has numbers of entries that cannot be");
+	}
 }
 
 /* A CPU writes its events in the order of time. */
@@ -295,7 +307,7 @@ static int take_line(struct nrp_textfile *f, const struct nrp_line_piece *line,
 	f->stats.cut = line->cut;
 	f->stats.too_long += line->too_long;
 	if (line->too_long)
-		take_bad(f, line);
+		take_bad(f, line, "is too long");
 	if (line->cut)
 		take_unread(f, line, "has no end");
 	if (line->too_long || line->cut)
@@ -317,7 +329,7 @@ static int take_line(struct nrp_textfile *f, const struct nrp_line_piece *line,
 		f->stats.noise++;
 		return 0;
 	default:
-		take_bad(f, line);
+		take_bad(f, line, "is not understood");
 		return 0;
 	}
 }

@@ -57,8 +57,9 @@ bool nrp_text_number(const char *p, const char *end, unsigned int base, uint64_t
 /* What the lines had that records cannot show. */
 struct nrp_textline_stats {
 	enum nrp_text_unit unit;
-	uint64_t hashed;      /* pointers that the kernel printed hashed */
-	uint64_t unresolved;  /* values that are no numbers: symbols, unknown enums, (fault), .. */
+	uint64_t hashed; /* pointers that the kernel printed hashed */
+	/* values that are no numbers, or that no kernel has: symbols, (fault), node -2, .. */
+	uint64_t unresolved;
 	uint64_t zero_arrays; /* arrays printed as zeros where so far all are: no values */
 	bool with_systems;    /* "system:event", as perf prints */
 };

@@ -65,6 +65,21 @@ static bool parse_value(const char *p, const char *end, bool hex, uint64_t *ret)
 	return true;
 }
 
+/* Can the field have this value? Cut off, one that it cannot have would look like a good one. */
+static bool is_within(uint64_t value, enum nrp_text_limit limit)
+{
+	switch (limit) {
+	case NRP_TEXT_8_BITS:
+		return nrp_fits(value, 1);
+	case NRP_TEXT_32_BITS:
+		return nrp_fits(value, 4);
+	case NRP_TEXT_NODE:
+		return value + 1 <= NRP_MAX_NODES;
+	default:
+		return true;
+	}
+}
+
 /* %p hashes a pointer to 32 bits: "0000000082b6b905"; no kernel object lies there. */
 static bool is_hashed(enum nrp_event event, int field, const char *p, const char *end)
 {
@@ -82,9 +97,10 @@ static bool is_enum(enum nrp_event event, int field)
 static void take_word(struct nrp_textline *t, enum nrp_event event, int i, const char *p,
 		      const char *end)
 {
+	const struct nrp_text_key *key = &t->event[event].key[i];
 	uint64_t value;
 
-	if (parse_value(p, end, t->event[event].key[i].hex, &value)) {
+	if (parse_value(p, end, key->hex, &value) && is_within(value, key->limit)) {
 		set_integer(t, event, i, value);
 		t->stats.hashed += is_hashed(event, i, p, end);
 	} else if (is_enum(event, i) && nrp_text_enum(p, (size_t)(end - p), &value)) {

@@ -7,11 +7,20 @@
 
 #define NRP_TEXT_SLOTS 256 /* of the table of names; a power of two, four times the events */
 
+/* Which numbers a field can have, in any kernel; others are damage. */
+enum nrp_text_limit {
+	NRP_TEXT_ANY,
+	NRP_TEXT_8_BITS, /* signed or unsigned */
+	NRP_TEXT_32_BITS,
+	NRP_TEXT_NODE /* -1: none */
+};
+
 /* How an event prints a field. */
 struct nrp_text_key {
 	char name[31];
-	uint8_t size; /* bytes of name; 0: behind the last field */
-	bool hex;     /* digits are hexadecimal with or without "0x" */
+	uint8_t size;  /* bytes of name; 0: behind the last field */
+	uint8_t limit; /* enum nrp_text_limit */
+	bool hex;      /* digits are hexadecimal with or without "0x" */
 };
 
 struct nrp_text_event {

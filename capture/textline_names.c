@@ -69,6 +69,69 @@ static const struct {
 	{ NRP_EV_LOCK_RELEASED, "memcg_path=", " write=", -1 },
 };
 
+/* Fields that hold less than 64 bits, by their names; of one event, or of all. */
+static const struct {
+	const char *field;
+	enum nrp_text_limit limit;
+	enum nrp_event event; /* NRP_EV_OTHER: all */
+} limits[] = {
+	{ "nid", NRP_TEXT_NODE, NRP_EV_OTHER },
+	{ "src_nid", NRP_TEXT_NODE, NRP_EV_OTHER },
+	{ "dst_nid", NRP_TEXT_NODE, NRP_EV_OTHER },
+	{ "preferred_nid", NRP_TEXT_NODE, NRP_EV_OTHER },
+	{ "allow", NRP_TEXT_8_BITS, NRP_EV_OTHER },
+	{ "write", NRP_TEXT_8_BITS, NRP_EV_OTHER },
+	{ "success", NRP_TEXT_8_BITS, NRP_EV_OTHER },
+	{ "downgrade", NRP_TEXT_8_BITS, NRP_EV_OTHER },
+	{ "flags", NRP_TEXT_8_BITS, NRP_EV_TASK_FAULT },
+	{ "mode", NRP_TEXT_8_BITS, NRP_EV_MIGRATE_PAGES },
+	{ "reason", NRP_TEXT_8_BITS, NRP_EV_MIGRATE_PAGES },
+	{ "reason", NRP_TEXT_32_BITS, NRP_EV_HUGETLB_MOVED },
+	{ "pages", NRP_TEXT_32_BITS, NRP_EV_TASK_FAULT },
+	{ "ret", NRP_TEXT_32_BITS, NRP_EV_PREPARE_END },
+	{ "ret", NRP_TEXT_32_BITS, NRP_EV_MIGRATE_END },
+	{ "ret", NRP_TEXT_32_BITS, NRP_EV_THP_END },
+	{ "ret", NRP_TEXT_32_BITS, NRP_EV_MUNMAP_END },
+	{ "mapcount", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "refcount", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "last_cpupid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "order", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "scan_seq", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "mm_scan_seq", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "task_scan_seq", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "start_seq", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "prev_seq", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "scan_period", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "scan_period_max", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "mm_users", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "nr_threads", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "gid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "pid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "tgid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "ngid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "src_pid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "src_tgid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "src_ngid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "src_cpu", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "dst_pid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "dst_tgid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "dst_ngid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "dst_cpu", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "orig_cpu", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "dest_cpu", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "parent_pid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+	{ "child_pid", NRP_TEXT_32_BITS, NRP_EV_OTHER },
+};
+
+static enum nrp_text_limit limit_of(enum nrp_event event, const char *field, size_t size)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if ((limits[i].event == event || limits[i].event == NRP_EV_OTHER) &&
+		    strlen(limits[i].field) == size && !memcmp(limits[i].field, field, size))
+			return limits[i].limit;
+	return NRP_TEXT_ANY;
+}
+
 static void set_key(struct nrp_text_key *key, const char *name, size_t size)
 {
 	if (size >= sizeof(key->name))
@@ -89,6 +152,7 @@ static void init_event(struct nrp_text_event *e, enum nrp_event event)
 		size_t n = strcspn(list, ", ");
 
 		set_key(&e->key[i], list, n);
+		e->key[i].limit = (uint8_t)limit_of(event, list, n);
 		list += n;
 		list += strspn(list, ", ");
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/common.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,6 +97,37 @@ enum nrp_status cli_open(struct nrp_store **ret_store, struct nrp_capture *ret_c
 	}
 	*ret_store = store;
 	return NRP_DONE;
+}
+
+int cli_fail_output(struct nrp_error *err, const char *path, int error)
+{
+	enum nrp_status status = NRP_USAGE;
+	const char *remedy = "name another place";
+
+	switch (error) {
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		status = NRP_HOST;
+		remedy = "name a place that you may write to";
+		break;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		status = NRP_INTERNAL;
+		remedy = "free some space, or name another place";
+		break;
+	case EIO:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		status = NRP_INTERNAL;
+		break;
+	default:
+		break;
+	}
+	return nrp_fail(err, status, -error, path, -1, remedy, "cannot be written: %s",
+			strerror(error));
 }
 
 bool cli_same_file(const char *a, const char *b)

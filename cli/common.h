@@ -21,6 +21,13 @@ enum nrp_status cli_print_json(json_t *doc);
 /* Prints text made with malloc and frees it; NRP_INTERNAL if it is NULL. */
 enum nrp_status cli_print_text(char *text);
 
+/*
+ * Fails with what a file could not be made or written for, a positive errno: NRP_HOST where the
+ * host forbids it, NRP_INTERNAL where there is no room, NRP_USAGE where the name is wrong. Returns
+ * its negative.
+ */
+int cli_fail_output(struct nrp_error *err, const char *path, int error);
+
 /* Do both names mean one file, which exists? */
 bool cli_same_file(const char *a, const char *b);
 

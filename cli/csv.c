@@ -57,20 +57,56 @@ void csv_number(struct csv *csv, uint64_t value, bool is_signed)
 	csv->used += sizeof(digits) - n;
 }
 
-void csv_text(struct csv *csv, const char *text)
+static void put_text(struct csv *csv, const char *text, size_t size)
 {
-	bool quoted = !*text || strpbrk(text, ",\"\n\r");
+	bool quoted = !size;
 
+	for (size_t i = 0; i < size && !quoted; i++)
+		quoted = text[i] == ',' || text[i] == '"' || text[i] == '\n' || text[i] == '\r';
 	begin_field(csv);
 	if (quoted)
 		put(csv, '"');
-	for (; *text; text++) {
-		if (*text == '"')
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] == '"')
 			put(csv, '"');
-		put(csv, *text);
+		put(csv, text[i]);
 	}
 	if (quoted)
 		put(csv, '"');
+}
+
+void csv_text(struct csv *csv, const char *text)
+{
+	put_text(csv, text, strlen(text));
+}
+
+static void put_blob(struct csv *csv, const uint8_t *blob, size_t size)
+{
+	begin_field(csv);
+	for (size_t i = 0; i < size; i++) {
+		put(csv, "0123456789abcdef"[blob[i] >> 4]);
+		put(csv, "0123456789abcdef"[blob[i] & 15]);
+	}
+}
+
+void csv_value(struct csv *csv, sqlite3_stmt *row, int i)
+{
+	const char *text;
+
+	switch (sqlite3_column_type(row, i)) {
+	case SQLITE_NULL:
+		csv_null(csv);
+		return;
+	case SQLITE_INTEGER:
+		csv_number(csv, (uint64_t)sqlite3_column_int64(row, i), true);
+		return;
+	case SQLITE_BLOB:
+		put_blob(csv, sqlite3_column_blob(row, i), (size_t)sqlite3_column_bytes(row, i));
+		return;
+	default: /* text, and numbers as SQLite writes them */
+		text = (const char *)sqlite3_column_text(row, i);
+		put_text(csv, text ? text : "", text ? (size_t)sqlite3_column_bytes(row, i) : 0);
+	}
 }
 
 void csv_end_row(struct csv *csv)

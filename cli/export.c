@@ -4,7 +4,9 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +35,12 @@ struct request {
 	bool named; /* kinds were asked for by name */
 	struct csv csv;
 	struct nrp_error err;
+};
+
+/* A file of the output; NULL: none. */
+struct file {
+	char *path;    /* its name */
+	char *written; /* its name until all files are whole */
 };
 
 /* ---- options ------------------------------------------------------------------------ */
@@ -98,36 +106,6 @@ static void put_names(struct csv *csv, const struct nrp_kind *kind)
 	csv_end_row(csv);
 }
 
-static void put_value(struct csv *csv, const struct nrp_column *column, const uint8_t *row)
-{
-#define PUT(type_, is_signed)                                                                      \
-	{                                                                                          \
-		type_ v;                                                                           \
-		memcpy(&v, row + column->offset, sizeof(v));                                       \
-		csv_number(csv, (uint64_t)v, is_signed);                                           \
-		break;                                                                             \
-	}
-	switch (column->type) {
-	case NRP_T_u8:
-		PUT(uint8_t, false)
-	case NRP_T_u16:
-		PUT(uint16_t, false)
-	case NRP_T_u32:
-		PUT(uint32_t, false)
-	case NRP_T_u64:
-		PUT(uint64_t, false)
-	case NRP_T_i8:
-		PUT(int8_t, true)
-	case NRP_T_i16:
-		PUT(int16_t, true)
-	case NRP_T_i32:
-		PUT(int32_t, true)
-	case NRP_T_i64:
-		PUT(int64_t, true)
-	}
-#undef PUT
-}
-
 static void put_row(struct request *e, const struct nrp_kind *kind, const void *row)
 {
 	uint64_t null;
@@ -135,10 +113,13 @@ static void put_row(struct request *e, const struct nrp_kind *kind, const void *
 	memcpy(&null, row, sizeof(null));
 	csv_number(&e->csv, (uint64_t)e->capture.id, false);
 	for (uint32_t i = 0; i < kind->nr_columns; i++) {
+		const struct nrp_column *column = &kind->columns[i];
+
 		if (null >> i & 1)
 			csv_null(&e->csv);
 		else
-			put_value(&e->csv, &kind->columns[i], row);
+			csv_number(&e->csv, nrp_column_value(column, row),
+				   nrp_column_is_signed(column));
 	}
 	csv_end_row(&e->csv);
 }
@@ -180,10 +161,8 @@ static int put_strings(struct request *e)
 	csv_text(&e->csv, "text");
 	csv_end_row(&e->csv);
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(s, 1);
-
-		csv_number(&e->csv, (uint64_t)sqlite3_column_int64(s, 0), true);
-		csv_text(&e->csv, text ? text : "");
+		csv_value(&e->csv, s, 0);
+		csv_value(&e->csv, s, 1);
 		csv_end_row(&e->csv);
 	}
 	if (step != SQLITE_DONE)
@@ -200,51 +179,85 @@ static int put_set(struct request *e, int k)
 	return k == NRP_NR_KINDS ? put_strings(e) : put_rows(e, (enum nrp_record_kind)k);
 }
 
-static int write_file(struct request *e, int k, const char *path)
+/*
+ * Files are written under other names in the same folder, and get their own when all of them are
+ * whole: a file that was there, or what a link means, is not touched before.
+ */
+static int name_file(struct request *e, struct file *file, const char *name)
 {
-	FILE *out;
-	int r;
+	struct stat st;
 
-	if (cli_same_file(path, e->path))
-		return nrp_fail(&e->err, NRP_USAGE, -EINVAL, path, -1, "name another folder",
+	if (asprintf(&file->path, "%s/%s.csv", e->folder, name) < 0)
+		file->path = NULL;
+	else if (asprintf(&file->written, "%s/.%s.csv.%ld", e->folder, name, (long)getpid()) < 0)
+		file->written = NULL;
+	if (!file->path || !file->written)
+		return nrp_fail_nomem(&e->err);
+	if (cli_same_file(file->path, e->path))
+		return nrp_fail(&e->err, NRP_USAGE, -EINVAL, file->path, -1, "name another folder",
 				"is the database itself");
-	out = fopen(path, "we");
-	if (!out)
-		return nrp_fail(&e->err, NRP_INTERNAL, -errno, path, -1,
-				"name a folder that can be written", "cannot be created: %s",
-				strerror(errno));
+	if (lstat(file->path, &st) == 0 && S_ISDIR(st.st_mode))
+		return cli_fail_output(&e->err, file->path, EISDIR);
+	return 0;
+}
+
+static int write_file(struct request *e, int k, struct file *file)
+{
+	int fd, r = name_file(e, file,
+			      k == NRP_NR_KINDS ? "name" : nrp_kind((enum nrp_record_kind)k)->name);
+	FILE *out;
+
+	if (r < 0)
+		return r;
+	unlink(file->written); /* of a process that had our number, and was killed */
+	fd = open(file->written, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out) {
+		r = cli_fail_output(&e->err, file->path, errno);
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
 	csv_start(&e->csv, out);
+	errno = 0;
 	r = put_set(e, k);
 	if (r == 0 && !csv_finish(&e->csv))
-		r = nrp_fail(&e->err, NRP_INTERNAL, -EIO, path, -1,
-			     "free some space, then try again", "cannot be written: %s",
-			     strerror(errno));
-	fclose(out);
-	if (r < 0)
-		unlink(path); /* half a file would look like a whole one */
+		r = cli_fail_output(&e->err, file->path, errno ? errno : EIO);
+	if (fclose(out) != 0 && r == 0)
+		r = cli_fail_output(&e->err, file->path, errno);
+	return r;
+}
+
+/* Gives the files their names if all went well (@r), and removes what has none then. */
+static int end_files(struct request *e, struct file *files, int r)
+{
+	for (int k = 0; k <= NRP_NR_KINDS; k++) {
+		struct file *file = &files[k];
+
+		if (r == 0 && file->written && rename(file->written, file->path) < 0)
+			r = cli_fail_output(&e->err, file->path, errno);
+		if (r < 0 && file->written)
+			unlink(file->written);
+		free(file->written);
+		free(file->path);
+	}
 	return r;
 }
 
 static int write_files(struct request *e, const bool *there)
 {
+	struct file files[NRP_NR_KINDS + 1] = { { NULL, NULL } };
+	bool made = mkdir(e->folder, 0777) == 0;
 	int r = 0;
 
-	if (mkdir(e->folder, 0777) < 0 && errno != EEXIST)
-		return nrp_fail(&e->err, NRP_INTERNAL, -errno, e->folder, -1,
-				"name a folder that can be made", "cannot be made: %s",
-				strerror(errno));
-	for (int k = 0; r == 0 && k <= NRP_NR_KINDS; k++) {
-		char *path;
-
-		if (!there[k])
-			continue;
-		if (asprintf(&path, "%s/%s.csv", e->folder,
-			     k == NRP_NR_KINDS ? "name" : nrp_kind((enum nrp_record_kind)k)->name) <
-		    0)
-			return nrp_fail_nomem(&e->err);
-		r = write_file(e, k, path);
-		free(path);
-	}
+	if (!made && errno != EEXIST)
+		return cli_fail_output(&e->err, e->folder, errno);
+	for (int k = 0; r == 0 && k <= NRP_NR_KINDS; k++)
+		if (there[k])
+			r = write_file(e, k, &files[k]);
+	r = end_files(e, files, r);
+	if (r < 0 && made)
+		rmdir(e->folder);
 	return r;
 }
 
@@ -311,6 +324,10 @@ static enum nrp_status run(const struct cli_args *args)
 		s = parse_time(cli_value(args, OPT_FROM), &e->capture, &e->from);
 		if (s == NRP_DONE)
 			s = parse_time(cli_value(args, OPT_TO), &e->capture, &e->to);
+		if (s == NRP_DONE && e->from > e->to) {
+			cli_error_text("--from is later than --to: exchange them");
+			s = NRP_USAGE;
+		}
 		if (s == NRP_DONE && export_all(e) < 0)
 			s = cli_error(&e->err);
 		nrp_capture_clear(&e->capture);

@@ -175,7 +175,7 @@ static void print_text(FILE *out, const struct nrp_text_stats *t)
 		{ t->noise, "lines of other tracers skipped" },
 		{ t->backwards, "events before the one above" },
 		{ t->hashed, "pointers printed hashed: they match no raw pointer" },
-		{ t->unresolved, "values that are no numbers: NULL" },
+		{ t->unresolved, "values that are no numbers, or out of range: NULL" },
 		{ t->zero_arrays, "arrays printed as zeros: NULL" },
 	};
 

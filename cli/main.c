@@ -2,6 +2,7 @@
 #include "cli/common.h"
 #include "cli/options.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,6 +62,20 @@ static enum nrp_status dispatch(int argc, char **argv)
 	return cli_run(command, argc - 1, argv + 1);
 }
 
+/* What could not be written is an error, whatever the command thinks of itself. */
+static enum nrp_status end_output(enum nrp_status status)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	/* Of a write that failed earlier nobody knows why: most often the disk is full. */
+	cli_fail_output(&err, "standard output", errno ? errno : ENOSPC);
+	return cli_error(&err);
+}
+
 int main(int argc, char **argv)
 {
 	enum nrp_status status;
@@ -68,9 +83,5 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");  /* widths of what is printed; numbers stay in the C locale */
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
 	status = dispatch(argc, argv);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_error_text("cannot write the output");
-		return NRP_INTERNAL;
-	}
-	return (int)status;
+	return (int)end_output(status);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/common.h"
+#include "cli/csv.h"
 #include "cli/options.h"
 #include "numareplay/text.h"
 
@@ -15,56 +16,41 @@ enum { OPT_JSON, OPT_STATS };
 
 static const struct cli_option options[] = {
 	[OPT_JSON] = { "json", 0, NULL, "rows as a JSON array of objects instead of CSV" },
-	[OPT_STATS] = { "stats", 0, NULL, "then print to stderr how many blocks were read" },
+	[OPT_STATS] = { "stats", 0, NULL,
+			"then print to stderr how many blocks were read, as JSON with --json" },
 	{ NULL, 0, NULL, NULL },
 };
 
-static void print_csv_field(const char *text)
-{
-	if (!text)
-		return;
-	if (!strpbrk(text, ",\"\n\r")) {
-		fputs(text, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
-static void print_csv_names(sqlite3_stmt *s)
+static void put_csv_names(struct csv *csv, sqlite3_stmt *s)
 {
 	for (int i = 0; i < sqlite3_column_count(s); i++) {
-		if (i)
-			putchar(',');
-		print_csv_field(sqlite3_column_name(s, i));
+		const char *name = sqlite3_column_name(s, i);
+
+		csv_text(csv, name ? name : "");
 	}
-	putchar('\n');
+	csv_end_row(csv);
 }
 
-static void print_csv_row(sqlite3_stmt *s)
+static void put_csv_row(struct csv *csv, sqlite3_stmt *s)
 {
-	for (int i = 0; i < sqlite3_column_count(s); i++) {
-		if (i)
-			putchar(',');
-		print_csv_field((const char *)sqlite3_column_text(s, i));
-	}
-	putchar('\n');
+	for (int i = 0; i < sqlite3_column_count(s); i++)
+		csv_value(csv, s, i);
+	csv_end_row(csv);
 }
 
 /* JSON holds UTF-8 only: what is not gets question marks. */
-static json_t *text_json(const char *text)
+static json_t *text_json(const char *text, size_t size)
 {
-	json_t *o = json_string(text);
-	char *copy = o ? NULL : strdup(text);
+	json_t *o = json_stringn(text, size);
+	char *copy = o ? NULL : malloc(size + 1);
 
 	if (copy) {
-		nrp_text_clean(copy);
-		o = json_string(copy);
+		memcpy(copy, text, size);
+		copy[size] = '\0';
+		/* A NUL ends what is cleaned, not the text. */
+		for (size_t at = 0; at < size; at += strlen(copy + at) + 1)
+			nrp_text_clean(copy + at);
+		o = json_stringn(copy, size);
 		free(copy);
 	}
 	return o;
@@ -81,7 +67,8 @@ static json_t *value_json(sqlite3_stmt *s, int i)
 		real = sqlite3_column_double(s, i);
 		return isfinite(real) ? json_real(real) : json_null(); /* JSON has no infinity */
 	case SQLITE_TEXT:
-		return text_json((const char *)sqlite3_column_text(s, i));
+		return text_json((const char *)sqlite3_column_text(s, i),
+				 (size_t)sqlite3_column_bytes(s, i));
 	case SQLITE_BLOB: {
 		int n = sqlite3_column_bytes(s, i);
 		const unsigned char *blob = sqlite3_column_blob(s, i);
@@ -111,22 +98,32 @@ static json_t *row_json(sqlite3_stmt *s)
 	return row;
 }
 
-/* Runs one statement; SQLite's result code of the last step. */
-static int run_statement(sqlite3_stmt *s, bool json)
+/* Prints the rows of one statement; SQLite's result code of the last step. */
+static int print_csv(sqlite3_stmt *s)
 {
-	json_t *rows = json ? json_array() : NULL;
-	bool has_rows = sqlite3_column_count(s) > 0;
+	struct csv *csv = malloc(sizeof(*csv));
 	int r;
 
-	if (!json && has_rows)
-		print_csv_names(s);
-	while ((r = sqlite3_step(s)) == SQLITE_ROW) {
-		if (json)
-			json_array_append_new(rows, row_json(s));
-		else
-			print_csv_row(s);
-	}
-	if (json && has_rows)
+	if (!csv)
+		return SQLITE_NOMEM;
+	csv_start(csv, stdout);
+	if (sqlite3_column_count(s) > 0)
+		put_csv_names(csv, s);
+	while ((r = sqlite3_step(s)) == SQLITE_ROW)
+		put_csv_row(csv, s);
+	csv_finish(csv); /* what fails is seen at the end of the program */
+	free(csv);
+	return r;
+}
+
+static int print_json(sqlite3_stmt *s)
+{
+	json_t *rows = json_array();
+	int r;
+
+	while ((r = sqlite3_step(s)) == SQLITE_ROW)
+		json_array_append_new(rows, row_json(s));
+	if (sqlite3_column_count(s) > 0)
 		cli_print_json(rows);
 	else
 		json_decref(rows);
@@ -213,7 +210,9 @@ static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool js
 			putchar('\n');
 		if (s) { /* not a comment or blanks */
 			first = false;
-			r = sqlite3_stmt_readonly(s) ? run_statement(s, json) : SQLITE_AUTH;
+			r = !sqlite3_stmt_readonly(s) ? SQLITE_AUTH
+			    : json                    ? print_json(s)
+						      : print_csv(s);
 			sqlite3_finalize(s);
 			if (r != SQLITE_DONE)
 				return sql_error(store, r, sql, "run the query");
@@ -223,8 +222,11 @@ static enum nrp_status run_sql(struct nrp_store *store, const char *sql, bool js
 	return NRP_DONE;
 }
 
-/* How many blocks of records the queries read, and how many their conditions ruled out. */
-static enum nrp_status print_stats(struct nrp_store *store)
+/*
+ * How many blocks of records the queries read, and how many their conditions ruled out. On stderr:
+ * what is on stdout stays the rows alone.
+ */
+static enum nrp_status print_stats(struct nrp_store *store, bool json)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
 	sqlite3_stmt *s =
@@ -234,7 +236,10 @@ static enum nrp_status print_stats(struct nrp_store *store)
 		return cli_error(&err);
 	fflush(stdout);
 	if (sqlite3_step(s) == SQLITE_ROW)
-		fprintf(stderr, "blocks: %lld read, %lld left out\n",
+		fprintf(stderr,
+			json ? "{\"schema\": \"numareplay.query_stats/1\", "
+			       "\"blocks\": {\"read\": %lld, \"left_out\": %lld}}\n"
+			     : "blocks: %lld read, %lld left out\n",
 			(long long)sqlite3_column_int64(s, 0),
 			(long long)sqlite3_column_int64(s, 1));
 	sqlite3_finalize(s);
@@ -271,7 +276,7 @@ static enum nrp_status run(const struct cli_args *args)
 			    cli_given(args, OPT_JSON));
 		free(input);
 		if (s == NRP_DONE && cli_given(args, OPT_STATS))
-			s = print_stats(store);
+			s = print_stats(store, cli_given(args, OPT_JSON));
 	}
 	nrp_store_close(store);
 	return s;

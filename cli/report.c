@@ -176,8 +176,8 @@ static enum nrp_status run(const struct cli_args *args)
 		cli_error_text("%s: is the database itself: name another file", output);
 		s = NRP_USAGE;
 	} else if (output && !freopen(output, "w", stdout)) {
-		cli_error_text("%s: %s: name a file that can be written", output, strerror(errno));
-		s = NRP_INTERNAL;
+		cli_fail_output(&q.err, output, errno);
+		s = cli_error(&q.err);
 	} else {
 		s = print_replays(&q, cli_value(args, OPT_REPLAY));
 	}

@@ -3,30 +3,16 @@
  * Reads the rows of one kind in time order. Blocks are sorted inside but may overlap, so that the
  * cursor merges those that are open; a block is opened when the cursor reaches its first time.
  */
-#include "schema/block.h"
-#include "schema/internal.h"
+#include "schema/block_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-/* Position in the order of rows: time, then the order of writing. */
-struct position {
-	uint64_t time;
-	int64_t block_id;
-};
-
-/* A block of the capture, not opened yet. */
-struct entry {
-	struct position start;
-	uint64_t time_max;
-	uint32_t rows;
-};
-
 /* An open block with the rows decoded last. */
 struct source {
-	struct position at; /* of the next row */
+	struct nrp_position at; /* of the next row */
 	uint64_t time_max;
 	struct nrp_block *block;
 	uint8_t *rows; /* NRP_BLOCK_BATCH */
@@ -41,7 +27,7 @@ struct nrp_cursor {
 	uint64_t columns;
 	int where; /* column that rows are chosen by, -1: all rows */
 	sqlite3_stmt *select;
-	struct entry *entries; /* in order of their start */
+	struct nrp_block_entry *entries; /* in order of their start */
 	size_t nr_entries, next_entry;
 	struct nrp_block_counts *counts; /* NULL: nobody counts */
 	struct source **heap;            /* open blocks, the one with the next row first */
@@ -55,172 +41,10 @@ struct nrp_cursor {
 	bool failed;
 };
 
-static bool before(const struct position *a, const struct position *b)
-{
-	if (a->time != b->time)
-		return a->time < b->time;
-	return a->block_id < b->block_id;
-}
-
 static int fail_block(struct nrp_cursor *cursor, int64_t id, int code, const char *why,
 		      struct nrp_error *err)
 {
-	if (code == -ENOMEM)
-		return nrp_fail_nomem(err);
-	if (code == -ENOTSUP)
-		return nrp_fail(err, NRP_INPUT, code, cursor->path, -1, "use a newer numareplay",
-				"block %lld of kind %s: %s", (long long)id, cursor->desc->name,
-				why);
-	return nrp_fail(err, NRP_INPUT, code, cursor->path, -1,
-			"copy the file again, or import the trace again with --force",
-			"block %lld of kind %s is damaged: %s", (long long)id, cursor->desc->name,
-			why);
-}
-
-/* ---- the list of blocks ------------------------------------------------------------- */
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return before(&x->start, &y->start) ? -1 : before(&y->start, &x->start) ? 1 : 0;
-}
-
-/*
- * Can the block hold a time in [lo, hi], compared as SQL does? A block across 2^63 holds large
- * positive and negative numbers, and is kept.
- */
-static bool overlaps(const struct entry *entry, int64_t lo, int64_t hi)
-{
-	int64_t min = nrp_to_sql(entry->start.time), max = nrp_to_sql(entry->time_max);
-
-	return min > max || (min <= hi && max >= lo);
-}
-
-static int add_entry(struct nrp_cursor *cursor, size_t *room, const struct entry *entry)
-{
-	if (cursor->nr_entries == *room) {
-		size_t more = *room ? *room * 2 : 64;
-		struct entry *p = realloc(cursor->entries, more * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		cursor->entries = p;
-		*room = more;
-	}
-	cursor->entries[cursor->nr_entries++] = *entry;
-	return 0;
-}
-
-static void count_left_out(const struct nrp_cursor *cursor)
-{
-	if (cursor->counts)
-		cursor->counts->left_out++;
-}
-
-/* Is it one of the columns whose minimum and maximum are in the table of blocks itself? */
-static const char *block_range_of(const struct nrp_kind *desc, int column)
-{
-	if (column == desc->tgid_column)
-		return "tgid";
-	for (size_t i = 0; i < sizeof(desc->nid_columns) / sizeof(desc->nid_columns[0]); i++)
-		if (column == desc->nid_columns[i])
-			return "nid";
-	return NULL;
-}
-
-/*
- * Appends the condition that a block may hold a value within the bound. A block whose range is not
- * on record may; one that is NULL throughout may not.
- */
-static void append_bound(const struct nrp_cursor *cursor, sqlite3_str *sql,
-			 const struct nrp_bound *bound, bool has_ranges)
-{
-	const char *range = block_range_of(cursor->desc, bound->column);
-
-	if (range)
-		sqlite3_str_appendf(sql, " AND ifnull(%s_max >= %lld AND %s_min <= %lld, 0)", range,
-				    bound->lo, range, bound->hi);
-	if (has_ranges)
-		sqlite3_str_appendf(
-			sql,
-			" AND ifnull((SELECT ifnull(r.max >= %lld AND r.min <= %lld, 0) "
-			"FROM main.block_range r WHERE r.block_id = b.id AND "
-			"r.column = %d), 1)",
-			bound->lo, bound->hi, bound->column);
-}
-
-/* The blocks of the capture, and for each whether the bounds leave it in. */
-static int prepare_list(const struct nrp_cursor *cursor, const struct nrp_bound *bounds,
-			size_t nr_bounds, sqlite3_stmt **ret, struct nrp_error *err)
-{
-	sqlite3_str *sql = sqlite3_str_new(cursor->db);
-	int64_t has_ranges;
-	char *text;
-	int r;
-
-	/* Files of earlier versions have no such table. */
-	r = nrp_db_integer(cursor->db, cursor->path,
-			   "SELECT count(*) FROM main.sqlite_schema WHERE name = 'block_range'",
-			   &has_ranges, err);
-	sqlite3_str_appendall(sql, "SELECT id, time_min, time_max, rows, 1");
-	for (size_t i = 0; r == 0 && i < nr_bounds; i++)
-		if (bounds[i].column != 0)
-			append_bound(cursor, sql, &bounds[i], has_ranges);
-	sqlite3_str_appendall(sql, " FROM main.block b WHERE capture_id = ? AND kind = ?");
-	text = sqlite3_str_finish(sql);
-	if (r == 0)
-		r = text ? nrp_db_prepare(cursor->db, cursor->path, text, ret, err)
-			 : nrp_fail_nomem(err);
-	sqlite3_free(text);
-	return r;
-}
-
-static bool within_time(const struct entry *entry, const struct nrp_bound *bounds, size_t nr_bounds)
-{
-	for (size_t i = 0; i < nr_bounds; i++)
-		if (bounds[i].column == 0 && !overlaps(entry, bounds[i].lo, bounds[i].hi))
-			return false;
-	return true;
-}
-
-static int list_blocks(struct nrp_cursor *cursor, int64_t capture_id,
-		       const struct nrp_bound *bounds, size_t nr_bounds, struct nrp_error *err)
-{
-	sqlite3_stmt *stmt;
-	size_t room = 0;
-	int step, r;
-
-	r = prepare_list(cursor, bounds, nr_bounds, &stmt, err);
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(stmt, 1, capture_id);
-	sqlite3_bind_int(stmt, 2, (int)cursor->kind);
-	while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct entry entry = {
-			.start.time = nrp_from_sql(sqlite3_column_int64(stmt, 1)),
-			.start.block_id = sqlite3_column_int64(stmt, 0),
-			.time_max = nrp_from_sql(sqlite3_column_int64(stmt, 2)),
-			.rows = (uint32_t)sqlite3_column_int64(stmt, 3),
-		};
-
-		if (entry.time_max < entry.start.time)
-			r = fail_block(cursor, entry.start.block_id, -EBADMSG,
-				       "its times are in the wrong order", err);
-		else if (!sqlite3_column_int(stmt, 4) || !within_time(&entry, bounds, nr_bounds))
-			count_left_out(cursor);
-		else if (add_entry(cursor, &room, &entry) < 0)
-			r = nrp_fail_nomem(err);
-		if (r < 0)
-			break;
-	}
-	if (r == 0 && step != SQLITE_DONE)
-		r = nrp_db_fail(cursor->db, cursor->path, err, "list the blocks");
-	sqlite3_finalize(stmt);
-	if (r == 0 && cursor->nr_entries)
-		qsort(cursor->entries, cursor->nr_entries, sizeof(*cursor->entries),
-		      compare_entries);
-	return r;
+	return nrp_block_fail(cursor->path, cursor->kind, id, code, why, err);
 }
 
 /* ---- open blocks -------------------------------------------------------------------- */
@@ -292,8 +116,8 @@ static int take_block(struct nrp_cursor *cursor, struct nrp_block *block, uint64
 }
 
 /* Reads @columns of a block from the file. */
-static int load_block(struct nrp_cursor *cursor, const struct entry *entry, struct nrp_block *block,
-		      uint64_t columns, struct nrp_error *err)
+static int load_block(struct nrp_cursor *cursor, const struct nrp_block_entry *entry,
+		      struct nrp_block *block, uint64_t columns, struct nrp_error *err)
 {
 	int64_t id = entry->start.block_id;
 	const char *why = "";
@@ -368,9 +192,10 @@ static void sift_down(struct nrp_cursor *cursor)
 
 		if (child >= cursor->nr_open)
 			break;
-		if (child + 1 < cursor->nr_open && before(&heap[child + 1]->at, &heap[child]->at))
+		if (child + 1 < cursor->nr_open &&
+		    nrp_position_before(&heap[child + 1]->at, &heap[child]->at))
 			child++;
-		if (!before(&heap[child]->at, &moving->at))
+		if (!nrp_position_before(&heap[child]->at, &moving->at))
 			break;
 		heap[i] = heap[child];
 		i = child;
@@ -383,7 +208,7 @@ static void push(struct nrp_cursor *cursor, struct source *source)
 	struct source **heap = cursor->heap;
 	size_t i = cursor->nr_open++;
 
-	while (i && before(&source->at, &heap[(i - 1) / 2]->at)) {
+	while (i && nrp_position_before(&source->at, &heap[(i - 1) / 2]->at)) {
 		heap[i] = heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
@@ -403,7 +228,7 @@ static void pop(struct nrp_cursor *cursor)
 /* Opens the next block of the list. */
 static int open_next(struct nrp_cursor *cursor, struct nrp_error *err)
 {
-	const struct entry *entry = &cursor->entries[cursor->next_entry++];
+	const struct nrp_block_entry *entry = &cursor->entries[cursor->next_entry++];
 	struct source *source = new_source(cursor);
 	int r;
 
@@ -458,27 +283,27 @@ static int end_run(struct nrp_cursor *cursor, struct nrp_error *err)
 static void start_run(struct nrp_cursor *cursor)
 {
 	const struct source *source = cursor->heap[0];
-	const struct position *limit = NULL;
-	struct position at = { .block_id = source->at.block_id };
+	const struct nrp_position *limit = NULL;
+	struct nrp_position at = { .block_id = source->at.block_id };
 	uint32_t end = source->nr_rows;
 
 	/* The competitors are the two below the top of the heap and the next block of the list. */
 	for (size_t i = 1; i < cursor->nr_open && i <= 2; i++) {
-		if (!limit || before(&cursor->heap[i]->at, limit))
+		if (!limit || nrp_position_before(&cursor->heap[i]->at, limit))
 			limit = &cursor->heap[i]->at;
 	}
 	if (cursor->next_entry < cursor->nr_entries &&
-	    (!limit || before(&cursor->entries[cursor->next_entry].start, limit)))
+	    (!limit || nrp_position_before(&cursor->entries[cursor->next_entry].start, limit)))
 		limit = &cursor->entries[cursor->next_entry].start;
 
 	if (limit) {
 		at.time = row_time(cursor, source, end - 1);
 		/* The last row is not before the limit, so that the loop ends at it. */
-		if (!before(&at, limit)) {
+		if (!nrp_position_before(&at, limit)) {
 			end = source->row;
 			do
 				at.time = row_time(cursor, source, ++end);
-			while (before(&at, limit));
+			while (nrp_position_before(&at, limit));
 		}
 	}
 	cursor->run = end - source->row;
@@ -497,8 +322,8 @@ static int next_run(struct nrp_cursor *cursor, struct nrp_error *err)
 	if (cursor->run)
 		r = end_run(cursor, err);
 	while (r == 0 && cursor->next_entry < cursor->nr_entries &&
-	       (!cursor->nr_open ||
-		before(&cursor->entries[cursor->next_entry].start, &cursor->heap[0]->at)))
+	       (!cursor->nr_open || nrp_position_before(&cursor->entries[cursor->next_entry].start,
+							&cursor->heap[0]->at)))
 		r = open_next(cursor, err);
 	if (r < 0) {
 		cursor->failed = true;
@@ -539,7 +364,8 @@ int nrp_cursor_open_bounded(struct nrp_cursor **ret, sqlite3 *db, const char *pa
 				   "SELECT data, checksum, codec FROM main.block WHERE id = ?",
 				   &cursor->select, err);
 	if (r == 0)
-		r = list_blocks(cursor, capture_id, bounds, nr_bounds, err);
+		r = nrp_block_list(db, path, capture_id, kind, bounds, nr_bounds, counts,
+				   &cursor->entries, &cursor->nr_entries, err);
 	if (r < 0) {
 		nrp_cursor_close(cursor);
 		return r;
@@ -594,7 +420,7 @@ int nrp_cursor_next(struct nrp_cursor *cursor, const void **ret_row, struct nrp_
 
 int nrp_cursor_next_block(struct nrp_cursor *cursor, struct nrp_block *block, struct nrp_error *err)
 {
-	const struct entry *entry = &cursor->entries[cursor->next_entry];
+	const struct nrp_block_entry *entry = &cursor->entries[cursor->next_entry];
 	int r;
 
 	if (cursor->next_entry == cursor->nr_entries)

@@ -39,7 +39,7 @@ static const struct {
 	{ SQLITE_PERM, NRP_INPUT, -EACCES, "check the permissions of file and directory" },
 	{ SQLITE_AUTH, NRP_INPUT, -EACCES, NULL },
 	/* Our own statements fit our schema: where one does not, the file's schema is another. */
-	{ SQLITE_ERROR, NRP_INPUT, -EBADMSG, NULL },
+	{ SQLITE_ERROR, NRP_INPUT, -EBADMSG, NRP_REMEDY_DAMAGED },
 };
 
 /* The page that a line of quick_check names, 0: none. "Page 2: ..", "Tree 5 page 12 cell 0: .." */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The small tables of a capture: interned names, counters, settings; and counts of records. */
-#include "schema/internal.h"
+#include "schema/block_list.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Looks a name up; 1: found, 0: absent. */
@@ -169,25 +170,18 @@ int nrp_store_get_setting(struct nrp_store *store, int64_t capture_id, const cha
 int nrp_store_count(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
 		    uint64_t *ret_rows, struct nrp_error *err)
 {
-	sqlite3_stmt *stmt;
-	int r;
+	struct nrp_block_entry *blocks = NULL;
+	uint64_t rows = 0;
+	size_t n = 0;
+	int r = 0;
 
-	if (nrp_store_is_empty(store)) {
-		*ret_rows = 0;
-		return 0;
-	}
-	r = nrp_db_prepare(store->db, store->path,
-			   "SELECT coalesce(sum(rows), 0) FROM block "
-			   "WHERE capture_id = ? AND kind = ?",
-			   &stmt, err);
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(stmt, 1, capture_id);
-	sqlite3_bind_int(stmt, 2, (int)kind);
-	if (sqlite3_step(stmt) == SQLITE_ROW)
-		*ret_rows = nrp_from_sql(sqlite3_column_int64(stmt, 0));
-	else
-		r = nrp_store_fail(store, err, "count the records");
-	sqlite3_finalize(stmt);
+	if (!nrp_store_is_empty(store))
+		r = nrp_block_list(store->db, store->path, capture_id, kind, NULL, 0, NULL, &blocks,
+				   &n, err);
+	for (size_t i = 0; i < n; i++)
+		rows += blocks[i].rows;
+	free(blocks);
+	if (r == 0)
+		*ret_rows = rows;
 	return r;
 }

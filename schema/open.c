@@ -60,6 +60,7 @@ static int connect_db(struct nrp_store *store, int flags, struct nrp_error *err)
 	/* The file may come from anybody: its schema must not be able to do harm. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL); /* we have none */
 	if (sqlite3_exec(store->db, "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON", NULL,
 			 NULL, NULL) != SQLITE_OK)
 		return nrp_store_fail(store, err, "open it");

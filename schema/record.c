@@ -3,6 +3,7 @@
 #include "numareplay/record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The field lists do not carry the kind's name, so each expansion names the struct it is in. */
 #define FIELD(type_, name_, unit_, null_, source_)                                                 \
@@ -162,6 +163,36 @@ static const struct nrp_kind kinds[NRP_NR_KINDS] = { NRP_RECORD_KINDS(KIND) };
 		       #name_ " does not start with its NULLs and time");
 NRP_RECORD_KINDS(CHECK)
 #undef CHECK
+
+uint64_t nrp_column_value(const struct nrp_column *column, const void *row)
+{
+#define VALUE(type_)                                                                               \
+	{                                                                                          \
+		type_ v;                                                                           \
+		memcpy(&v, (const uint8_t *)row + column->offset, sizeof(v));                      \
+		return (uint64_t)v;                                                                \
+	}
+	switch (column->type) {
+	case NRP_T_u8:
+		VALUE(uint8_t)
+	case NRP_T_u16:
+		VALUE(uint16_t)
+	case NRP_T_u32:
+		VALUE(uint32_t)
+	case NRP_T_u64:
+		VALUE(uint64_t)
+	case NRP_T_i8:
+		VALUE(int8_t)
+	case NRP_T_i16:
+		VALUE(int16_t)
+	case NRP_T_i32:
+		VALUE(int32_t)
+	case NRP_T_i64:
+		VALUE(int64_t)
+	}
+#undef VALUE
+	return 0;
+}
 
 const struct nrp_kind *nrp_kind(enum nrp_record_kind kind)
 {

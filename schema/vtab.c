@@ -439,33 +439,7 @@ static int table_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
 	if (null >> number & 1)
 		return SQLITE_OK; /* NULL unless set */
 	column = &table->desc->columns[number];
-
-#define RESULT(type_)                                                                              \
-	{                                                                                          \
-		type_ v;                                                                           \
-		memcpy(&v, cursor->row + column->offset, sizeof(v));                               \
-		sqlite3_result_int64(context, (sqlite3_int64)v);                                   \
-		break;                                                                             \
-	}
-	switch (column->type) {
-	case NRP_T_u8:
-		RESULT(uint8_t)
-	case NRP_T_u16:
-		RESULT(uint16_t)
-	case NRP_T_u32:
-		RESULT(uint32_t)
-	case NRP_T_u64:
-		RESULT(uint64_t)
-	case NRP_T_i8:
-		RESULT(int8_t)
-	case NRP_T_i16:
-		RESULT(int16_t)
-	case NRP_T_i32:
-		RESULT(int32_t)
-	case NRP_T_i64:
-		RESULT(int64_t)
-	}
-#undef RESULT
+	sqlite3_result_int64(context, nrp_to_sql(nrp_column_value(column, cursor->row)));
 	return SQLITE_OK;
 }
 

@@ -157,6 +157,8 @@ static void copy_rows(struct loaded *to, const struct loaded *from, const struct
 	}
 	assert_ok(nrp_writer_flush(writer, &err), &err);
 	nrp_writer_free(writer);
+	/* The settings that were copied hold the seals of the original's blocks. */
+	assert_ok(nrp_store_seal(to->store, to->capture.id, &err), &err);
 }
 
 void null_copy(struct loaded *ret, const struct loaded *from, const struct copy_plan *plan,

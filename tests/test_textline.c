@@ -500,6 +500,50 @@ static void test_numbers_fit_or_not(void **state)
 	assert_true(nrp_fits(UINT64_MAX, 8));
 }
 
+/* Bits by the kernel's types; nodes by NRP_MAX_NODES, 1024. */
+static void test_values_that_no_kernel_has(void **state)
+{
+#define PREFIX "a-77 [003] 12.000345: "
+#define PROBE(name) PREFIX name ": (f+0x4/0x10 <- g+0x1/0x20) "
+	static const struct {
+		const char *line;
+		unsigned int field;
+		bool good;
+		int64_t value;
+	} cases[] = {
+		{ PROBE("fault_target") "nid=-1", NRP_EF_FAULT_TARGET_nid, true, -1 },
+		{ PROBE("fault_target") "nid=257", NRP_EF_FAULT_TARGET_nid, true, 257 },
+		{ PROBE("fault_target") "nid=1023", NRP_EF_FAULT_TARGET_nid, true, 1023 },
+		{ PROBE("fault_target") "nid=1024", NRP_EF_FAULT_TARGET_nid, false, 0 },
+		{ PROBE("fault_target") "nid=-2", NRP_EF_FAULT_TARGET_nid, false, 0 },
+		{ PROBE("fault_target") "nid=4294967297", NRP_EF_FAULT_TARGET_nid, false, 0 },
+		{ PROBE("fault_target") "nid=18446744073709551615", NRP_EF_FAULT_TARGET_nid, true,
+		  -1 },
+		{ PROBE("filter_end") "allow=255", NRP_EF_FILTER_END_allow, true, 255 },
+		{ PROBE("filter_end") "allow=256", NRP_EF_FILTER_END_allow, false, 0 },
+		{ PROBE("filter_end") "allow=4294967297", NRP_EF_FILTER_END_allow, false, 0 },
+		{ PROBE("migrate_end") "ret=-11", NRP_EF_MIGRATE_END_ret, true, -11 },
+		{ PROBE("migrate_end") "ret=4294967296", NRP_EF_MIGRATE_END_ret, false, 0 },
+		{ PROBE("task_fault") "flags=0x1ff", NRP_EF_TASK_FAULT_flags, false, 0 },
+		{ PREFIX "sched_migrate_task: comm=a pid=9999999999 prio=1 orig_cpu=0 dest_cpu=1",
+		  NRP_EF_MIGRATE_TASK_pid, false, 0 },
+		/* A system call's flags have 64 bits. */
+		{ PREFIX "sys_enter_mmap: addr: 1, len: 2, prot: 3, flags: 7fffffffffff",
+		  NRP_EF_ENTER_MMAP_flags, true, 0x7fffffffffff },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = nrp_textline_stats(parser)->unresolved;
+
+		assert_int_equal(parse(cases[i].line), NRP_TEXT_EVENT);
+		if (has(cases[i].field) != cases[i].good ||
+		    (cases[i].good && value(cases[i].field) != cases[i].value))
+			fail_msg("%s", cases[i].line);
+		assert_int_equal(nrp_textline_stats(parser)->unresolved - before, !cases[i].good);
+	}
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -518,6 +562,7 @@ int main(void)
 		TEST(test_losses),
 		TEST(test_other_lines),
 		TEST(test_numbers_fit_or_not),
+		TEST(test_values_that_no_kernel_has),
 		TEST(test_damaged_lines),
 	};
 

@@ -529,6 +529,13 @@ struct nrp_kind {
 	int nid_columns[3]; /* node columns for block min/max, -1: none */
 };
 
+/* Value of a column in a row where it is not NULL, sign-extended if its type is signed. */
+uint64_t nrp_column_value(const struct nrp_column *column, const void *row);
+static inline bool nrp_column_is_signed(const struct nrp_column *column)
+{
+	return column->type >= NRP_T_i8;
+}
+
 /* Description of a kind; NULL if @kind is out of range. */
 const struct nrp_kind *nrp_kind(enum nrp_record_kind kind);
 

@@ -140,6 +140,12 @@ int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, cons
 int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err);
 struct nrp_writer *nrp_writer_free(struct nrp_writer *writer);
 
+/*
+ * Seals the blocks of a capture, once all are written: from now on its readers notice blocks that
+ * are missing, and times and ranges of blocks that were changed. Done again, it replaces the seals.
+ */
+int nrp_store_seal(struct nrp_store *store, int64_t capture_id, struct nrp_error *err);
+
 /* ---- samples: reading --------------------------------------------------------------- */
 
 struct nrp_cursor;

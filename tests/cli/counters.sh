@@ -117,4 +117,15 @@ refused '^numareplay: twice: offset 11: numa_hit comes a second time' v0 twice
 refused '^numareplay: v0: offset 0: numa_pages_migrated went down, from 1324 to 100' v1 v0
 refused '^numareplay: standard input: offset 0: ' v0 - <zeros
 refused 'larger than 16 MiB' v0 - < <(yes 'numa_hit 1' | head -c 17000000)
+
+# A count that is none has no class of its own.
+printf 'numa_pte_updates 0\nnuma_hint_faults 1\n' >vm0
+printf 'numa_pte_updates 18446744073709551615\nnuma_hint_faults 5\nnuma_pages_migrated 2\n' >vm1
+want 0 "$NRP" counters vm0 vm1
+want_out '^numa_pte_updates +0 +\? +\? not_observable$'
+want_out '^numa_hint_faults +1 +5 +4 exact$'
+want_out '^numa_pages_migrated +- +2 +- not_observable$'
+want 0 "$NRP" counters vm0 vm1 --json
+want_json '[.counters[] | [.name, .delta, .class]] == [["numa_pte_updates", null, "not_observable"],
+	["numa_hint_faults", 4, "exact"], ["numa_pages_migrated", null, "not_observable"]]'
 done_testing

@@ -172,6 +172,19 @@ for delay in 0.01 0.03 0.06 0.1; do
 	*) not_ok "killed after $delay s: $n captures" ;;
 	esac
 done
+# What the file brings with it is not run.
+cp good.db trigger.db
+sqlite3 trigger.db 'CREATE TRIGGER t AFTER INSERT ON replay BEGIN DELETE FROM counter; END'
+want 0 "$NRP" replay trigger.db --new off
+want 0 "$NRP" query trigger.db 'SELECT count(*) > 0 FROM counter'
+want_out '^1$'
+# A table that is missing is damage, with a way out.
+for table in touch_rate counter; do
+	cp good.db gone.db
+	sqlite3 gone.db "DROP TABLE $table"
+	want 3 "$NRP" replay gone.db --new off
+	want_error "gone.db: .*$table.*: copy the file again, or import the trace again"
+done
 # Scans that find the same rows, joined by OR: SQLite without the scans' help says what is right.
 want 0 "$NRP" import -q "$DATA/shared-6.1.dat" -o or.db
 for terms in 'time<21000000000 time>21800000000' 'time<20900000000 time>21900000000' 'cpu=1 time>20951099305'; do

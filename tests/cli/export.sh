@@ -40,7 +40,11 @@ lines() { echo $(($("$NRP" export a.db --kind hint_fault "$@" | wc -l) - 1)); }
 first=$("$NRP" query a.db 'SELECT first_time FROM capture' | tail -1)
 [ "$(lines --from +2.5 --to +4)" = "$(count "time BETWEEN $first + 2500000000 AND $first + 4000000000")" ] &&
 	ok || not_ok 'seconds'
-[ "$(lines --from 5 --to 4)" = 0 ] && ok || not_ok 'nothing'
+[ "$(lines --from 5 --to 5)" = 0 ] && ok || not_ok 'nothing'
+for times in '--from 5 --to 4' '--from +3 --to +2.9'; do
+	want 2 "$NRP" export a.db $times
+	want_error '^numareplay: --from is later than --to: '
+done
 for time in '' x 5s -3 +x +-1 +nan +1e30 99999999999999999999; do
 	want 2 "$NRP" export a.db --from "$time"
 	want_error 'is no time'
@@ -61,25 +65,61 @@ want_absent folder/ratelimit.csv # no rows
 [ "$(sed -n 1p folder/name.csv)" = id,text ] && ok || not_ok 'names'
 want 0 "$NRP" export a.db --kind ratelimit -o folder
 [ "$(wc -l <folder/ratelimit.csv)" = 1 ] && ok || not_ok 'a kind without rows'
-want 5 "$NRP" export a.db -o a.db/folder
-want_error 'a.db/folder: cannot be made: '
+want 2 "$NRP" export a.db -o a.db/folder
+want_error 'a.db/folder: cannot be written: Not a directory: name another place'
+want 2 "$NRP" export a.db -o no/such/folder
+want_error 'no/such/folder: cannot be written: '
+if [ -d /sys/kernel ]; then # nobody may make files there
+	want 4 "$NRP" export a.db -o /sys/numareplay
+	want_error '/sys/numareplay: cannot be written: .*: name a place that you may write to'
+	want 4 "$NRP" report a.db -o /sys/numareplay
+	want_error '/sys/numareplay: cannot be written: .*: name a place that you may write to'
+fi
+want 2 "$NRP" report a.db -o no/such/file
+want_error 'no/such/file: cannot be written: '
 cp a.db folder/loss.csv
 want 2 "$NRP" export folder/loss.csv --kind loss -o folder
 want_error 'is the database itself'
 want_same a.db folder/loss.csv
-want 5 "$NRP" export a.db --kind loss -o /dev/null
+want 2 "$NRP" export a.db --kind loss -o /dev/null
 sh -c '"$NRP" export a.db >/dev/full' 2>err
 [ $? -eq 5 ] && ok || not_ok 'a full disk'
+want_error 'standard output: cannot be written: No space left on device: free some space'
+sh -c '"$NRP" info a.db >&-' 2>err
+[ $? -eq 2 ] && ok || not_ok 'no standard output'
+want_error 'standard output: cannot be written: '
 (ulimit -f 20 && exec "$NRP" export a.db --kind hint_fault -o short) 2>err
 [ $? -eq 5 ] && ok || not_ok 'a file that may not grow'
 want_error 'short/hint_fault.csv: cannot be written'
-want_absent short/hint_fault.csv
+want_absent short
 
 # Damage is an error, not half a table.
+cp a.db good.db
+sqlite3 a.db 'UPDATE block SET checksum = checksum + 1 WHERE kind = (SELECT max(kind) FROM block)'
+want 3 "$NRP" export a.db -o damaged
+want_error 'a.db: block [0-9]+ of kind [a-z_]+ is damaged'
+want_absent damaged
 sqlite3 a.db 'UPDATE block SET checksum = checksum + 1 WHERE kind = 0'
 want 3 "$NRP" export a.db --kind hint_fault -o damaged
 want_error 'a.db: block 1 of kind hint_fault is damaged'
-want_absent damaged/hint_fault.csv
+want_absent damaged
+# What was there stays: all files get their names, or none. Nothing is written through a link.
+mkdir mixed
+echo other >mixed/group_weight.csv
+echo mine >target
+ln -s ../target mixed/scan_pass.csv
+want 3 "$NRP" export a.db -o mixed
+[ "$(ls -A mixed)" = "$(printf 'group_weight.csv\nscan_pass.csv')" ] && ok || not_ok "left: $(ls -A mixed)"
+want 0 "$NRP" export good.db -o mixed
+[ "$(cat target)" = mine ] && ok || not_ok 'written through a link'
+"$NRP" export good.db --kind scan_pass >one
+want_same one mixed/scan_pass.csv
+[ -z "$(ls -A mixed | grep '^\.')" ] && ok || not_ok "left: $(ls -A mixed)"
+rm mixed/scan_range.csv mixed/scan_pass.csv
+mkdir mixed/scan_range.csv
+want 2 "$NRP" export good.db -o mixed
+want_error 'mixed/scan_range.csv: cannot be written: Is a directory'
+want_absent mixed/scan_pass.csv
 
 # Several captures: which one?
 "$NRP" import -q "$DATA/thp-6.1.dat" "$DATA/thp-7.2.dat" -o two.db

@@ -50,4 +50,10 @@ grep -q 'block 1 of kind hint_fault is damaged: its checksum does not match' err
 # The tables read only, and cannot be made part of a file.
 want 1 shell a.db 'DELETE FROM hint_fault'
 want 1 shell a.db 'CREATE VIRTUAL TABLE x USING hint_fault'
+# It believes no range that was changed.
+cp a.db changed.db
+sqlite3 changed.db 'UPDATE block_range SET min = max + 1, max = max + 1 WHERE column = 1'
+shell changed.db 'SELECT count(*) FROM hint_fault WHERE cpu = 0' >out 2>err && not_ok 'a changed range' || ok
+grep -q 'what it says about its blocks of kind hint_fault is not what was written' err && ok ||
+	not_ok "a changed range: $(cat err)"
 done_testing

@@ -121,10 +121,34 @@ want_out '^1,,0$'
 { printf '# entries-in-buffer/entries-written: 5/18446744073709551615   #P:2\n'; lost_by; } >head.txt
 want 0 "$NRP" import head.txt -o head.db
 want_out 'LOST 0 events and 1 gaps of unknown size'
+{ cat head.txt; cat head.txt; } >heads.txt
+want 0 "$NRP" import heads.txt -o heads.db
+want_out 'LOST 0 events and 1 gaps of unknown size'
+# A head that cannot be true is no head: nobody knows what was lost before the first event.
+for entries in '# entries-in-buffer/entries-written: 18446744073709551615/5   #P:2' \
+	'# entries-in-buffer/entries-written: 99999999999999999999/5   #P:2' \
+	'# entries-in-buffer/entries-written: 5   #P:2' '# latency: 40 us, #9/4, CPU#3 | (M:preempt)'; do
+	{ printf '%s\n' "$entries"; lost_by; } >head.txt
+	want 3 "$NRP" import head.txt -o head.db --force
+	want_error '^numareplay: head.txt: offset 0: line 1 has numbers of entries that cannot be: '
+	want_out 'LOST 0 events and 1 gaps of unknown size'
+	want_out 'text of trace: 6 lines, 1 NOT UNDERSTOOD \(first: line 1\)'
+done
 # A fault that is open at a gap on any CPU is not joined across it.
 { head -4 report.txt; echo 'CPU:0 [LOST 1 EVENTS]'; echo 'a-9 [000] 7.000104: x: y'; tail -3 report.txt; } >gap.txt
 want 0 "$NRP" import gap.txt -o gap.db
 want_out 'unjoined: 1 task_fault'
+
+# A value that no kernel has is NULL, and is counted.
+for nid in -2 1024 4294967297; do
+	sed "s/src_nid=0/src_nid=$nid/" report.txt >nid.txt
+	want 0 "$NRP" import nid.txt -o nid.db --force
+	want_out '1 values that are no numbers, or out of range: NULL'
+	want 0 "$NRP" query nid.db "SELECT src_nid IN (-2, 1024, 4294967297) FROM hint_fault"
+	want_out '^0?$'
+	want 0 "$NRP" query nid.db "SELECT value FROM host_setting WHERE name = 'text.unresolved_values'"
+	want_out '^1$'
+done
 
 # Names of later kernels are kept; hashed pointers, other tracers, backward times, bad lines are told.
 {

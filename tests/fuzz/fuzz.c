@@ -3,7 +3,9 @@
 
 #include "capture/events.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #define SECTION_HEADER 16   /* bytes of a section's id, flags, description and size */
@@ -116,4 +118,25 @@ struct nrp_blob fuzz_trace_v7(uint8_t flags, enum sample_format format, const vo
 size_t fuzz_data_offset(uint8_t flags, enum sample_format format, size_t options_size)
 {
 	return base_file(flags, format)->size + SECTION_HEADER + REFERENCES + options_size;
+}
+
+struct nrp_store *fuzz_store_begin(void)
+{
+	static struct nrp_store *store;
+
+	if (!store) {
+		const char *folder = getenv("TMPDIR");
+		char path[512];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/nrp-fuzz-XXXXXX", folder ? folder : "/tmp");
+		fd = mkstemp(path);
+		must(fd >= 0 && close(fd) == 0 &&
+		     nrp_store_open(&store, path, NRP_STORE_CREATE, NULL) == 0 &&
+		     nrp_store_exec(store, "PRAGMA journal_mode = MEMORY", NULL) == 0 &&
+		     nrp_store_begin(store, NULL) == 0 && nrp_store_commit(store, NULL) == 0 &&
+		     unlink(path) == 0);
+	}
+	must(nrp_store_begin(store, NULL) == 0);
+	return store;
 }

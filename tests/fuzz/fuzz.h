@@ -7,6 +7,7 @@
 #ifndef NRP_TESTS_FUZZ_H
 #define NRP_TESTS_FUZZ_H
 
+#include "numareplay/store.h"
 #include "tests/trace_sample.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,6 +32,12 @@ struct nrp_blob fuzz_trace_v7(uint8_t flags, enum sample_format format, const vo
 			      size_t size, const void *data, size_t data_size);
 /* Where @data would lie in such a file. */
 size_t fuzz_data_offset(uint8_t flags, enum sample_format format, size_t options_size);
+
+/*
+ * An empty store with an open transaction, the same one each time: the target rolls it back. It has
+ * no name in any folder.
+ */
+struct nrp_store *fuzz_store_begin(void);
 
 /* The sample's headers and formats, without options or data. */
 struct nrp_trace_parts *fuzz_parts(uint8_t flags);
