@@ -43,15 +43,15 @@ static int read_events(struct nrp_source *source, struct nrp_calibration *cal,
 		       struct nrp_joiner *joiner)
 {
 	struct nrp_error damage = NRP_ERROR_INIT;
-	struct nrp_raw_event event;
+	const struct nrp_raw_event *event;
 	bool broken;
 	int r;
 
 	while ((r = nrp_source_next(source, &event, &damage, &broken, NULL)) > 0) {
 		if (cal)
-			must(nrp_calibration_event(cal, &event) == 0);
+			must(nrp_calibration_event(cal, event) == 0);
 		if (joiner)
-			must(nrp_joiner_event(joiner, &event, NULL) == 0);
+			must(nrp_joiner_event(joiner, event, NULL) == 0);
 	}
 	return r;
 }
