@@ -41,12 +41,12 @@ size_t nrp_type_size(enum nrp_column_type type)
 	static void mix_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n,    \
 			       const uint64_t *nulls, uint32_t column, const void *before)         \
 	{                                                                                          \
-		type v;                                                                            \
+		type v, w;                                                                         \
                                                                                                    \
 		memcpy(&v, before, sizeof(type));                                                  \
-		for (uint32_t i = 0; i < n; i++) {                                                 \
-			if (!(nulls[i] >> column & 1))                                             \
-				memcpy(&v, rows[i] + offset, sizeof(type));                        \
+		for (uint32_t i = 0; i < n; i++) { /* no branch: it would be a toss of a coin */   \
+			memcpy(&w, rows[i] + offset, sizeof(type));                                \
+			v = nulls[i] >> column & 1 ? v : w;                                        \
 			to[i] = v;                                                                 \
 		}                                                                                  \
 	}                                                                                          \
