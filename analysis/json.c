@@ -66,6 +66,16 @@ bool nrp_kernel_release(const char *uname, char *buf, size_t size)
 	return true;
 }
 
+static json_t *matches_json(const struct nrp_verify_check *k)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < k->nr_matches; i++)
+		json_array_append_new(list, json_pack("{s:s,s:s?}", "variant", k->match[i].variant,
+						      "switched_off", k->match[i].off));
+	return list;
+}
+
 static json_t *check_json(const struct nrp_verify_check *k)
 {
 	const struct nrp_verify_variant *v = &k->variant[k->chosen];
@@ -95,6 +105,8 @@ static json_t *check_json(const struct nrp_verify_check *k)
 		      v->variant, "indistinguishable", alike, "decisions", (json_int_t)v->decisions,
 		      "agree", (json_int_t)v->agree, "disagree", (json_int_t)v->disagree,
 		      "undecided", (json_int_t)v->undecided, "rules", rules, "others", others);
+	if (k->nr_matches)
+		json_object_set_new(o, "reproduced_by", matches_json(k));
 	if (k->quota_fitted) {
 		json_object_set_new(o, "quota", json_integer((json_int_t)k->quota));
 		json_object_set_new(o, "quota_max",

@@ -239,6 +239,15 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 
 /* ---- verify ------------------------------------------------------------------------- */
 
+static void print_matches(FILE *out, const struct nrp_verify_check *k)
+{
+	for (size_t i = 0; i < k->nr_matches; i++)
+		fprintf(out, "%s%s%s%s", i ? ", " : "  all reproduced by: ", k->match[i].variant,
+			k->match[i].off ? " without " : "", k->match[i].off ? k->match[i].off : "");
+	if (k->nr_matches)
+		fputc('\n', out);
+}
+
 static void print_check(FILE *out, const struct nrp_verify_check *k, size_t width)
 {
 	static const char *const headers[] = { "VARIANT",   "DECISIONS", "AGREE", "DISAGREE",
@@ -278,6 +287,7 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 	}
 	if (t)
 		print_table(out, t);
+	print_matches(out, k);
 	if (!k->nr_rules) {
 		fputc('\n', out);
 		return;

@@ -22,9 +22,12 @@ struct nrp_scan_check {
 	uint64_t disagree; /* others; the replay goes on from the record after each */
 	uint64_t races;    /* of agree: only with the ticks of the pass's end (spec 2.4, trap 7) */
 	uint64_t first_disagreement; /* ns, 0: none */
+	/* Its decisions by what made them, and those that are as recorded (nrp_scan_reason_name()).
+	 */
+	uint64_t decisions_by[NRP_NR_SCAN_REASONS], agree_by[NRP_NR_SCAN_REASONS];
 };
 
-#define NRP_MAX_SCAN_CHECKS (NRP_NR_SCAN_VMA_VARIANTS + 3 * NRP_NR_SCAN_RULES)
+#define NRP_MAX_SCAN_CHECKS (NRP_NR_SCAN_VMA_VARIANTS + 4 * NRP_NR_SCAN_RULES)
 
 struct nrp_scan_verify {
 	uint64_t passes; /* that walked the address space and are judged */
@@ -32,11 +35,16 @@ struct nrp_scan_verify {
 	uint64_t
 		unjudged; /* cut off by the capture's end or by lost events, or without its facts */
 	bool has_skips;   /* the capture records skipped VMAs (6.7+): else ranges only */
+	bool has_state;   /* .. and the VMAs' state (6.4+), which the kernel of a P0 has not */
 	uint64_t vma_states; /* recorded VMA states that were compared */
 	/* The first NRP_NR_SCAN_VMA_VARIANTS are the variants with all rules on. */
 	struct nrp_scan_check check[NRP_MAX_SCAN_CHECKS];
 	size_t nr_checks;
-	size_t chosen; /* most passes agree; of equals the newest variant, all rules on first */
+	/*
+	 * Most passes agree; of equals one with all rules on, and of these the one that came with
+	 * the functions that the kernel has.
+	 */
+	size_t chosen;
 	/* Bit v: variant v (all rules on) agrees with every judged pass. */
 	uint32_t consistent;
 	/* [a][b]: passes in which variants a and b decide differently from the recorded state. */
@@ -44,7 +52,7 @@ struct nrp_scan_verify {
 };
 
 /*
- * Replays every recorded pass under every variant and under P2..P4 with each rule off. -ENODATA
+ * Replays every recorded pass under every variant and under P1..P4 with each rule off. -ENODATA
  * (NRP_INPUT) if no pass holds what is needed (scan_begin with jiffies, sequence and offset, ranges
  * with their VMA).
  */

@@ -64,6 +64,7 @@ struct comparison {
 	uint64_t hash, states;
 	bool has_state; /* the variant keeps state per VMA */
 	bool differs, race;
+	uint64_t decisions_by[NRP_NR_SCAN_REASONS], agree_by[NRP_NR_SCAN_REASONS];
 };
 
 static void mix(struct comparison *c, uint64_t value)
@@ -158,7 +159,7 @@ static bool compare_range(void *context, const struct nrp_scan_vma *vma, uint64_
 	struct comparison *c = context;
 	const struct nrp_scan_decision *d = recorded(c);
 
-	(void)by;
+	c->decisions_by[by]++;
 	mix(c, start);
 	mix(c, end);
 	if (!d || !d->range || d->start != start || d->end != end) {
@@ -167,6 +168,7 @@ static bool compare_range(void *context, const struct nrp_scan_vma *vma, uint64_
 	}
 	if (d->state_known && c->has_state)
 		compare_state(c, d, &c->mm->vma[vma - c->mm->vma]);
+	c->agree_by[by] += !c->differs;
 	c->since = d->time;
 	c->next++;
 	return armed_some(d);
@@ -179,12 +181,14 @@ static void compare_skip(void *context, const struct nrp_scan_vma *vma, enum nrp
 
 	if (!c->trace->has_skips)
 		return;
+	c->decisions_by[NRP_NR_SCAN_PASSES + why]++;
 	mix(c, (uint64_t)why + 1);
 	mix(c, vma ? vma->start : 0);
 	if (!d || d->range || !vma || d->vm_start != vma->start || d->reason != (uint8_t)why) {
 		c->differs = true;
 		return;
 	}
+	c->agree_by[NRP_NR_SCAN_PASSES + why] += !c->differs;
 	c->since = d->time;
 	c->next++;
 }
@@ -312,28 +316,27 @@ static void restore(const struct verifier *f, struct nrp_scan_mm *mm, int32_t se
 
 static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit,
 		   const struct nrp_scan_meanwhile *meanwhile, struct candidate *c,
-		   struct nrp_scan_mm *mm, bool *ret_race, uint64_t *ret_states)
+		   struct nrp_scan_mm *mm, struct comparison *ret)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
 	uint64_t end = NRP_NULL(p, scan_pass, jiffies_end) ? p->jiffies : p->jiffies_end;
 	int32_t seq = mm->seq;
 	uint64_t offset = mm->offset;
-	struct comparison result;
-	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, p->jiffies, &result);
+	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, p->jiffies, ret);
 
-	c->decided = result.hash;
-	*ret_race = result.race;
-	*ret_states = result.states;
+	c->decided = ret->hash;
 	if (seq != p->mm_scan_seq || offset != p->scan_offset)
 		return false;
 	for (uint64_t j = p->jiffies + 1; !ok && j <= end && j <= p->jiffies + MAX_RACE_TICKS;
 	     j++) {
+		struct comparison later;
+
 		restore(f, mm, seq, offset);
-		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, j, &result);
+		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, j, &later);
 		if (ok) {
-			c->decided = result.hash;
-			*ret_race = true;
-			*ret_states = result.states;
+			*ret = later;
+			ret->race = true;
+			c->decided = later.hash;
 		}
 	}
 	return ok;
@@ -390,8 +393,8 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 	struct candidate *c = &f->candidate[which];
 	struct nrp_scan_mm *mm = &space->lane[which];
 	struct follow *follow = &f->follow[visit->space];
-	uint64_t states;
-	bool race, ok;
+	struct comparison result;
+	bool ok;
 
 	if (!follow->started || follow->from_record[which] || visit->lost_before) {
 		mm->seq = visit->rec.mm_scan_seq;
@@ -400,12 +403,16 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 		mm->seq = 0;
 	}
 	keep(f, mm);
-	ok = agrees(f, visit, meanwhile, c, mm, &race, &states);
+	ok = agrees(f, visit, meanwhile, c, mm, &result);
+	for (int i = 0; i < NRP_NR_SCAN_REASONS; i++) {
+		c->check->decisions_by[i] += result.decisions_by[i];
+		c->check->agree_by[i] += result.agree_by[i];
+	}
 	if (ok) {
 		c->check->agree++;
-		c->check->races += race;
-		if (states > f->most_states)
-			f->most_states = states;
+		c->check->races += result.race;
+		if (result.states > f->most_states)
+			f->most_states = result.states;
 	} else {
 		if (!c->check->disagree++)
 			c->check->first_disagreement = visit->rec.time;
@@ -500,21 +507,36 @@ static void add_candidates(struct verifier *f, const struct nrp_scan_vma_policy 
 {
 	for (int v = 0; v < NRP_NR_SCAN_VMA_VARIANTS; v++)
 		add_candidate(f, host, (enum nrp_scan_vma_variant)v, 0);
-	for (int v = NRP_SCAN_VMA_P2; v < NRP_NR_SCAN_VMA_VARIANTS; v++)
+	for (int v = NRP_SCAN_VMA_P1; v < NRP_NR_SCAN_VMA_VARIANTS; v++)
 		for (unsigned int i = 0; i < NRP_NR_SCAN_RULES; i++)
 			if (nrp_scan_vma_rules((enum nrp_scan_vma_variant)v) >> i & 1)
 				add_candidate(f, host, (enum nrp_scan_vma_variant)v, 1u << i);
 }
 
-static void conclude(struct nrp_scan_verify *v)
+/* How well a variant goes with the functions that the kernel has: it was released with them. */
+static int likeness(enum nrp_scan_vma_variant variant, const struct nrp_scan_trace *t,
+		    bool has_cpuset)
+{
+	/* P0..P4 for kernels without state per VMA, with it, with skips, with that of cpusets */
+	static const int8_t order[4][NRP_NR_SCAN_VMA_VARIANTS] = {
+		{ 5, 4, 3, 2, 1 }, { 1, 5, 4, 3, 2 }, { 1, 2, 4, 5, 3 }, { 1, 2, 3, 4, 5 }
+	};
+
+	return order[has_cpuset ? 3 : t->has_skips ? 2 : t->has_state ? 1 : 0][variant];
+}
+
+static void conclude(struct nrp_scan_verify *v, const struct nrp_scan_trace *t, bool has_cpuset)
 {
 	for (size_t i = 0; i < v->nr_checks; i++) {
 		const struct nrp_scan_check *c = &v->check[i], *best = &v->check[v->chosen];
+		bool whole = i < NRP_NR_SCAN_VMA_VARIANTS;
 
-		if (i < NRP_NR_SCAN_VMA_VARIANTS && !c->disagree)
+		if (whole && !c->disagree)
 			v->consistent |= 1u << c->variant;
+		/* variants with all rules come first */
 		if (c->agree > best->agree ||
-		    (c->agree == best->agree && i < NRP_NR_SCAN_VMA_VARIANTS))
+		    (c->agree == best->agree && !best->rule_off == whole &&
+		     likeness(c->variant, t, has_cpuset) > likeness(best->variant, t, has_cpuset)))
 			v->chosen = i;
 	}
 }
@@ -529,7 +551,12 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 					 .fault = verify_fault,
 					 .context = &f };
 	struct nrp_scan_vma_policy host;
+	bool has_cpuset = false;
 	int r = nrp_scan_trace_load(&trace, store, capture, err);
+
+	if (r == 0)
+		r = nrp_store_capture_has_probe(store, capture->id, "sched_skip_cpuset_numa",
+						&has_cpuset, err);
 
 	if (r == 0)
 		r = nrp_scan_policy_of(&host, &capture->facts, err);
@@ -542,8 +569,9 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 	}
 	if (r == 0) {
 		v.has_skips = trace.has_skips;
+		v.has_state = trace.has_state;
 		v.idle = trace.nr_passes - v.passes - v.unjudged;
-		conclude(&v);
+		conclude(&v, &trace, has_cpuset);
 		*ret = v;
 	}
 	for (uint32_t s = 0; f.follow && s < trace.nr_spaces; s++)

@@ -13,7 +13,7 @@
 #include "replay/scan_lane.h"
 #include "replay/task_moves.h"
 
-#define NRP_MAX_RULES 12
+#define NRP_MAX_RULES 16
 #define NRP_MAX_CHECKS 8
 
 struct nrp_verify_rule {
@@ -37,6 +37,12 @@ struct nrp_verify_check {
 	bool indistinguishable[8];                  /* from the chosen one, on this capture */
 	struct nrp_verify_rule rule[NRP_MAX_RULES]; /* of the chosen variant */
 	size_t nr_rules;
+	/* scan.vma: what reproduces all decisions; with a rule switched off, or NULL. */
+	struct nrp_verify_match {
+		const char *variant, *off;
+	} match[NRP_MAX_SCAN_CHECKS];
+	size_t nr_matches;
+	char without[48]; /* scan.vma: name of the chosen one if it has a rule switched off */
 	/* migrate.filter: calls that two variants answer differently, and moves of each variant. */
 	uint64_t differ[NRP_NR_FILTER_VARIANTS][NRP_NR_FILTER_VARIANTS];
 	uint64_t moves[NRP_NR_FILTER_VARIANTS];

@@ -111,6 +111,49 @@ static void outcomes_note(struct nrp_verify *v)
  * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
  * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
  */
+static const char *rule_off_name(const struct nrp_scan_check *c)
+{
+	return c->rule_off ? nrp_scan_vma_rule_name((unsigned int)__builtin_ctz(c->rule_off))
+			   : NULL;
+}
+
+static struct nrp_verify_variant scan_variant(const char *name, const struct nrp_scan_check *c)
+{
+	return (struct nrp_verify_variant){ .variant = name,
+					    .decisions = c->agree + c->disagree,
+					    .agree = c->agree,
+					    .disagree = c->disagree };
+}
+
+/* The variants in a row that this capture does not tell from the chosen one. */
+static void not_discriminated_note(struct nrp_verify *v, const struct nrp_verify_check *k)
+{
+	int oldest = v->scan.has_skips || v->scan.has_state ? NRP_SCAN_VMA_P1 : NRP_SCAN_VMA_P0;
+	int first = k->chosen, last = k->chosen;
+
+	while (first > oldest && k->indistinguishable[first - 1])
+		first--;
+	while (last + 1 < NRP_NR_SCAN_VMA_VARIANTS && k->indistinguishable[last + 1])
+		last++;
+	if (first == last)
+		return;
+	nrp_verify_note(v, "scan_not_discriminated",
+			"scan.vma: no decision discriminates %s..%s: over all %llu passes they arm "
+			"and leave out the same",
+			k->variant[first].variant, k->variant[last].variant,
+			(unsigned long long)v->scan.passes);
+}
+
+static void scan_matches(struct nrp_verify_check *k, const struct nrp_scan_verify *s)
+{
+	for (size_t i = 0; i < s->nr_checks; i++)
+		if (!s->check[i].disagree)
+			k->match[k->nr_matches++] = (struct nrp_verify_match){
+				nrp_scan_vma_variant_name(s->check[i].variant),
+				rule_off_name(&s->check[i])
+			};
+}
+
 static void scan_check(struct nrp_verify *v)
 {
 	struct nrp_verify_check *k = &v->check[v->nr_checks++];
@@ -120,27 +163,32 @@ static void scan_check(struct nrp_verify *v)
 	*k = (struct nrp_verify_check){ .family = "scan.vma",
 					.advisory = true,
 					.chosen = (int)best->variant,
-					.nr_variants = NRP_NR_SCAN_VMA_VARIANTS };
+					.nr_variants = NRP_NR_SCAN_VMA_VARIANTS,
+					.nr_rules = NRP_NR_SCAN_REASONS };
 	for (int i = 0; i < NRP_NR_SCAN_VMA_VARIANTS; i++) {
-		const struct nrp_scan_check *c = &s->check[i];
-
-		k->variant[i] = (struct nrp_verify_variant){
-			.variant = nrp_scan_vma_variant_name((enum nrp_scan_vma_variant)i),
-			.decisions = s->passes,
-			.agree = c->agree,
-			.disagree = c->disagree,
-		};
+		k->variant[i] = scan_variant(
+			nrp_scan_vma_variant_name((enum nrp_scan_vma_variant)i), &s->check[i]);
 		k->indistinguishable[i] =
 			i != k->chosen && !best->rule_off && !s->told_apart[i][k->chosen];
 	}
-	if (best->rule_off)
-		nrp_verify_note(v, "scan_rule_off",
-				"scan.vma: %s with rule %s off explains %llu of %llu passes, with "
-				"all rules on %llu",
-				nrp_scan_vma_variant_name(best->variant),
-				nrp_scan_vma_rule_name((unsigned int)__builtin_ctz(best->rule_off)),
-				(unsigned long long)best->agree, (unsigned long long)s->passes,
-				(unsigned long long)s->check[best->variant].agree);
+	for (unsigned int i = 0; i < NRP_NR_SCAN_REASONS; i++)
+		k->rule[i] = (struct nrp_verify_rule){ nrp_scan_reason_name(i),
+						       best->decisions_by[i], best->agree_by[i] };
+	scan_matches(k, s);
+	if (!best->rule_off) {
+		not_discriminated_note(v, k);
+		return;
+	}
+	snprintf(k->without, sizeof(k->without), "%s without %s",
+		 nrp_scan_vma_variant_name(best->variant), rule_off_name(best));
+	k->chosen = (int)k->nr_variants;
+	k->variant[k->nr_variants++] = scan_variant(k->without, best);
+	nrp_verify_note(v, "scan_rule_off",
+			"scan.vma: %s with rule %s off explains %llu of %llu passes, with all "
+			"rules on %llu",
+			nrp_scan_vma_variant_name(best->variant), rule_off_name(best),
+			(unsigned long long)best->agree, (unsigned long long)s->passes,
+			(unsigned long long)s->check[best->variant].agree);
 }
 
 static int check_scans(struct nrp_verify *v, struct nrp_store *store,

@@ -44,6 +44,18 @@ const char *nrp_scan_vma_rule_name(unsigned int i)
 	return i < NRP_NR_SCAN_RULES ? names[i] : NULL;
 }
 
+const char *nrp_scan_reason_name(unsigned int i)
+{
+	static const char *const names[NRP_NR_SCAN_REASONS] = {
+		"no_filter",     "first_two",  "pid_active",   "partial",
+		"stale",         "forced",     "unsuitable",   "shared_ro",
+		"inaccessible",  "scan_delay", "pid_inactive", "ignore_pid_inactive",
+		"seq_completed", "cpuset"
+	};
+
+	return i < NRP_NR_SCAN_REASONS ? names[i] : NULL;
+}
+
 uint32_t nrp_scan_vma_rules(enum nrp_scan_vma_variant variant)
 {
 	static const uint32_t rules[] = { 0, ALL_P1, ALL_P2, ALL_P3, ALL_P4 };

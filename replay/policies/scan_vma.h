@@ -69,7 +69,11 @@ enum nrp_scan_vma_pass {
 	NRP_SCAN_BY_PARTIAL,   /* rule c */
 	NRP_SCAN_BY_STALE,     /* rule d */
 	NRP_SCAN_BY_FORCE,     /* second walk */
+	NRP_NR_SCAN_PASSES
 };
+
+/* All that makes a decision: what let a VMA through, then why one was left out. */
+#define NRP_NR_SCAN_REASONS (NRP_NR_SCAN_PASSES + NRP_NR_SCAN_SKIPS)
 
 /* vma_numab_state; times in jiffies. */
 struct nrp_scan_vma_state {
@@ -129,6 +133,8 @@ const char *nrp_scan_vma_variant_name(enum nrp_scan_vma_variant variant);
 /* "delay", "pid", "partial", "forced", "seq_completed", "start_seq", "stale", "cpuset": of bit @i;
  * NULL outside the range. */
 const char *nrp_scan_vma_rule_name(unsigned int i);
+/* "first_two", .., then those of NRP_NR_SCAN_SKIPS as the kernel's tracepoint names them. */
+const char *nrp_scan_reason_name(unsigned int i);
 /* The rules that a variant has. */
 uint32_t nrp_scan_vma_rules(enum nrp_scan_vma_variant variant);
 /* Bit of a thread in the windows: hash of the tid, 64-bit kernels. */

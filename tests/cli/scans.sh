@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What verify says of the scanner: by rule as often as the kernel recorded it, and which variants do the same.
+. "$(dirname "$0")/lib.sh"
+
+recorded() { "$NRP" query m.db "SELECT count(*) FROM $1" | tail -1; }
+rule() { printf '([.checks[] | select(.family == "scan.vma") | .rules[] | select(.rule | IN(%s)) | .%s] | add)' "$1" "$2"; }
+
+# A kernel that records why a VMA is left out. Of what lets one through only the sum is on record.
+want 0 "$NRP" import "$DATA"/munmap-6.12.dat -o m.db
+want 0 "$NRP" verify m.db --json
+for what in agree decisions; do
+	for reason in 0:unsuitable 2:inaccessible 3:scan_delay 4:pid_inactive 6:seq_completed; do
+		n=$(recorded "scan_skip WHERE pass_time IS NOT NULL AND reason = ${reason%%:*}")
+		want_json "$(rule "\"${reason#*:}\"" $what) == $n"
+	done
+	want_json "$(rule '"first_two", "pid_active", "partial", "stale", "forced"' $what) == $(recorded 'scan_range WHERE pass_time IS NOT NULL')"
+done
+want_json '.checks[] | select(.family == "scan.vma") | .reproduced_by | index({"variant": "P3", "switched_off": null}) != null'
+want_json '[.checks[] | select(.family == "scan.vma") | .reproduced_by[] | select(.switched_off == "forced")] == []'
+
+# Without state of VMAs on record the oldest of equals is taken for the host's.
+want 0 "$NRP" import "$DATA"/idle-5.10.dat -o i.db
+want 0 "$NRP" verify i.db --json
+want_json '.checks[] | select(.family == "scan.vma") | .variant == "P0" and .disagree == 0'
+done_testing
