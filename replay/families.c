@@ -107,20 +107,11 @@ static bool same_outcome(int8_t a, int8_t b)
 /* Rules of scan.vma that a lane switches off. */
 static uint32_t rules_off(const struct nrp_lane_spec *spec)
 {
-	static const struct {
-		const char *name;
-		uint32_t rule;
-	} rules[] = { { "delay", NRP_SCAN_RULE_DELAY },
-		      { "pid", NRP_SCAN_RULE_PID },
-		      { "partial", NRP_SCAN_RULE_PARTIAL },
-		      { "forced", NRP_SCAN_RULE_FORCED },
-		      { "stale", NRP_SCAN_RULE_STALE },
-		      { "seq_completed", NRP_SCAN_RULE_SEQ_COMPLETED } };
 	uint32_t off = 0;
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (!nrp_lane_get(spec, NRP_FAMILY_SCAN_VMA, rules[i].name, 1))
-			off |= rules[i].rule;
+	for (unsigned int i = 0; i < NRP_NR_SCAN_RULES; i++)
+		if (!nrp_lane_get(spec, NRP_FAMILY_SCAN_VMA, nrp_scan_vma_rule_name(i), 1))
+			off |= 1u << i;
 	return off;
 }
 
@@ -142,21 +133,27 @@ static uint32_t pte_by_functions(const struct nrp_host_facts *f)
 	return 1u << NRP_SCAN_PTE_F3 | 1u << NRP_SCAN_PTE_F4 | 1u << NRP_SCAN_PTE_F5;
 }
 
+/* Does the variant with the rules @off make every recorded decision? */
+static bool reproduces(const struct nrp_scan_verify *s, int8_t variant, uint32_t off)
+{
+	off &= variant < 0 ? 0 : nrp_scan_vma_rules((enum nrp_scan_vma_variant)variant);
+	for (size_t i = 0; i < s->nr_checks; i++)
+		if ((int8_t)s->check[i].variant == variant && s->check[i].rule_off == off)
+			return !s->check[i].disagree;
+	return false;
+}
+
 /* Is the lane's variant of a scan family the host's, known or taken to be? */
 static bool same_scanner(const struct nrp_replay *r, int i, int family)
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];
-	const struct nrp_scan_check *host = &r->scan.check[r->scan.chosen];
 	int8_t v = lane->spec.variant[family];
 	uint32_t off = family == NRP_FAMILY_SCAN_VMA ? rules_off(&lane->spec) : 0;
 
 	if (v == NRP_HOST_VARIANT && !off)
 		return true;
 	if (family == NRP_FAMILY_SCAN_VMA)
-		return r->has_scan && lane->variant[family] >= 0 &&
-		       ((!off && r->scan.consistent >> lane->variant[family] & 1) ||
-			(off && off == host->rule_off &&
-			 lane->variant[family] == (int8_t)host->variant && !host->disagree));
+		return r->has_scan && reproduces(&r->scan, lane->variant[family], off);
 	if (family == NRP_FAMILY_SCAN_SHMEM)
 		return v == 0; /* nearly all kernels */
 	return r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1;

@@ -35,6 +35,9 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "stale", "0 or 1", "1",
 			  "P3+: scan what was left out for nr_threads rounds", 0, 1 },
 			{ "seq_completed", "0 or 1", "1", "P2+: no VMA twice in one round", 0, 1 },
+			{ "start_seq", "0 or 1", "1",
+			  "P2+: a VMA's first two rounds count from its first visit", 0, 1 },
+			{ "cpuset", "0 or 1", "1", "P4: none for tasks bound to one node", 0, 1 },
 		},
 	},
 	[NRP_FAMILY_SCAN_PTE] = {

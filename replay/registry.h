@@ -28,7 +28,7 @@ enum nrp_family_id {
 };
 
 #define NRP_MAX_VARIANTS 8
-#define NRP_MAX_PARAMS 6
+#define NRP_MAX_PARAMS 8
 
 struct nrp_variant {
 	const char *name;    /* NULL ends the list */

@@ -27,6 +27,13 @@ want_json "[$scan | .reproduced_by[] | select(.variant == \"P2\" or .variant == 
 verified policy-pairs/idle-vma1.dat
 want_json "$scan | .reproduced_by | index({\"variant\": \"P2\", \"switched_off\": \"partial\"}) != null"
 want_json "$scan | .reproduced_by | index({\"variant\": \"P3\", \"switched_off\": null}) == null"
+# What makes every recorded decision is the host's scanner, whatever it is called.
+rm -f v.db
+want 0 "$NRP" import "$NRP_TRACES/policy-pairs/idle-vma2.dat" -o v.db -q
+want 0 "$NRP" replay v.db --old scan.vma=P2 --new scan.vma=P3 --set new:scan.vma.stale=0 --json
+want_json '.metrics[] | select(.name == "hint_faults") | .avoided | .value == 0 and .class == "exact"'
+want 0 "$NRP" replay v.db --old scan.vma=P2 --new scan.vma=P3 --set new:scan.vma.start_seq=0 --json
+want_json '.metrics[] | select(.name == "hint_faults") | .avoided.class != "exact"'
 for pair in 2 3; do
 	verified policy-pairs/idle-vma$pair.dat
 	want_json "$scan | .variant == \"P$pair\" and .disagree == 0"
