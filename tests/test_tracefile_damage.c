@@ -150,6 +150,33 @@ static void the_error_of_a_cut_file_says_what_is_missing(void **state)
 	sample_free(sample);
 }
 
+/* The data were there when the file was opened. Mapped, this would be a signal. */
+static void a_file_that_becomes_shorter_while_it_is_read_has_lost_its_end(void **state)
+{
+	struct sample *sample = sample_new(&small, 3);
+	const char *path = sample_write(sample->parts, SAMPLE_V6);
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_tracefile *file = NULL;
+	struct nrp_raw_event event;
+	bool lost = false;
+	size_t n = 0, i;
+	int rc;
+
+	(void)state;
+	must(!nrp_tracefile_salvage(&file, path, &err));
+	must(!truncate(path, 4096));
+	while ((rc = nrp_tracefile_next(file, &event, &err)))
+		n += rc > 0;
+	assert_true(n < sample->nr_events);
+	assert_int_equal(err.status, NRP_INPUT);
+	assert_non_null(strstr(err.what, "became shorter"));
+	for (i = 0; nrp_tracefile_reading(file, i); i++)
+		lost |= nrp_tracefile_reading(file, i)->lost_at_end;
+	assert_true(lost);
+	nrp_tracefile_close(file);
+	sample_free(sample);
+}
+
 /* ---- salvaged ----------------------------------------------------------------------- */
 
 /*
@@ -305,6 +332,7 @@ static void extreme_bytes_anywhere_are_an_error_of_the_input_or_go_unnoticed(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_becomes_shorter_while_it_is_read_has_lost_its_end),
 		cmocka_unit_test(a_file_cut_short_by_any_number_of_bytes_is_refused),
 		cmocka_unit_test(the_error_of_a_cut_file_says_what_is_missing),
 		cmocka_unit_test(a_cut_file_of_any_byte_order_and_word_gives_a_part_of_its_events),
