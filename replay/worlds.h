@@ -27,7 +27,13 @@
 enum nrp_unknown { NRP_UNKNOWN_FAILS, NRP_UNKNOWN_EXPECTED, NRP_UNKNOWN_SUCCEEDS };
 
 /* Would the lane's scanner have armed the page of this fault? */
-enum nrp_armed { NRP_ARMED_YES, NRP_ARMED_NO, NRP_ARMED_UNKNOWN };
+enum nrp_armed {
+	NRP_ARMED_YES,
+	NRP_ARMED_NO,      /* it did not come by, and does not any more */
+	NRP_ARMED_LATER,   /* nor had it come by, but it perhaps does after the fault */
+	NRP_ARMED_REFUSED, /* it came by and left this page alone */
+	NRP_ARMED_UNKNOWN,
+};
 
 /* Decides an attempt of @pages base pages to @nid at @time; for tests and special lanes. */
 typedef bool (*nrp_admit_fn)(void *context, uint64_t time, int nid, uint64_t pages);

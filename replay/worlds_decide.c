@@ -319,13 +319,48 @@ static bool armed_here(struct nrp_worlds *w, int i, const struct nrp_step *s, bo
 	switch (s->context->armed[world->config.lane]) {
 	case NRP_ARMED_YES:
 		return true;
-	case NRP_ARMED_NO:
-		world->result.unarmed_faults++;
-		return false;
-	default:
+	case NRP_ARMED_UNKNOWN:
 		world->result.unarmed_unknown++;
 		return world->config.unknown != NRP_UNKNOWN_FAILS;
+	default:
+		world->result.unarmed_faults++;
+		return false;
 	}
+}
+
+/*
+ * Not armed at this fault, the page stays remote where the record has it local from now on. The
+ * lane's scanner comes by later, arms it, and its next touch, which the record cannot show, is a
+ * fault: there it goes the same way.
+ */
+static bool faults_later(struct nrp_worlds *w, int i, const struct nrp_step *s, int nid)
+{
+	const struct nrp_world_config *c = &w->world[i].config;
+
+	return s->context->armed[c->lane] == NRP_ARMED_LATER && s->is_private && s->moved &&
+	       s->kept >> i & 1 && nid != s->this && s->observed_nid == s->this &&
+	       c->unknown != NRP_UNKNOWN_FAILS;
+}
+
+/* Local on record from now on, and so never armed; where it is remote, and a scanner comes, it is.
+ */
+static bool may_miss(const struct nrp_step *s, int lane)
+{
+	return s->is_private && s->observed_nid == s->this &&
+	       s->context->armed[lane] != NRP_ARMED_NO;
+}
+
+static bool move_later(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s)
+{
+	world->result.hint_faults++;
+	world->result.hint_fault_pages += s->pages;
+	world->result.remote_faults++;
+	if (!try_unrecorded(w, world, s))
+		return false;
+	world->result.moves++;
+	world->result.moved_pages += s->pages;
+	world->result.added++;
+	return true;
 }
 
 static void keep_waits(struct nrp_world_result *r, const struct nrp_fault_waits *w)
@@ -340,7 +375,7 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 {
 	struct nrp_world *world = &w->world[i];
 	uint64_t denied = world->result.denied;
-	bool tainted = place->nid != s->page->nid;
+	bool tainted = place->nid != s->page->nid, later;
 	int nid_before, nid;
 
 	world->tries = false;
@@ -352,10 +387,13 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 	nid = nid_before = place->nid;
 	if (s->is_private)
 		nrp_world_missing(w, i, place, s->f->addr, s->mm, s->f->time);
+	later = faults_later(w, i, s, nid_before);
 	if (!armed_here(w, i, s, tainted, nid_before)) {
 		/* The record's page remembers this access, this world's does not. */
 		place->cpupid_apart |= s->filtered;
-		if (s->moved && !tainted)
+		if (later && move_later(w, world, s))
+			place->nid = (int16_t)s->this;
+		else if (s->moved && !tainted)
 			world->result.suppressed++;
 	} else {
 		nid = decide(w, i, s, place);
@@ -376,6 +414,6 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 		keep_waits(&world->result, &s->context->waits);
 	if (s->overtaken && !tainted)
 		place->nid = s->page->nid;
-	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)
+	if (may_miss(s, world->config.lane) && (place->nid != s->this || later))
 		place->apart_since = s->f->time;
 }

@@ -14,7 +14,7 @@ struct nrp_place {
 	int16_t nid;
 	bool cpupid_apart; /* last_cpupid differs from the recorded one */
 	uint32_t last_cpupid;
-	/* Single-threaded: remote here, local on record, since then; 0: not. */
+	/* Single-threaded: (perhaps) remote here, local on record, since then; 0: not. */
 	uint64_t apart_since;
 };
 

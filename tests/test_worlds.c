@@ -472,6 +472,59 @@ static void test_unknown_outcome(void **state)
  * 70 s thread 258 comes from node 1, young, with thread 2's pid byte: the page is its own (D4) and
  * moves back. Thread 3's mark would have kept it (D5).
  */
+/* One world that takes unknown facts as @unknown; a fault at 1500 that the lane does not have. */
+static struct nrp_worlds *without_move(const struct nrp_host_facts *facts, uint64_t *after,
+				       enum nrp_unknown unknown, enum nrp_armed armed)
+{
+	struct nrp_worlds *w = new_world(facts, after, unknown);
+	struct nrp_fault_context context = { .armed = { armed } };
+	struct nrp_hint_fault f = fault(1500, 1, 0, MOVED);
+
+	*after = 0;
+	scan(w, 1000, 1, 0, 1 << 20);
+	assert_int_equal(nrp_worlds_fault(w, &f, &context), 0);
+	for (uint64_t time = 2000; time <= 4000; time += 1000)
+		scan(w, time, 1, 0, 1 << 20);
+	assert_int_equal(nrp_worlds_finish(w, 5000), 0);
+	return w;
+}
+
+/*
+ * The lane's scanner comes by after the fault that it lacks: there the page stays, or a fault that
+ * is not on record moves it.
+ */
+static void test_page_armed_later_moves_later(void **state)
+{
+	static const struct {
+		enum nrp_armed armed;
+		enum nrp_unknown unknown;
+		uint64_t faults, moves, missing;
+		int nid;
+	} cases[] = {
+		/* If it does not move, it faults in each of the three passes. */
+		{ NRP_ARMED_LATER, NRP_UNKNOWN_SUCCEEDS, 1, 1, 3, 1 },
+		{ NRP_ARMED_LATER, NRP_UNKNOWN_FAILS, 0, 0, 3, 0 },
+		/* They are none of the lane's. */
+		{ NRP_ARMED_NO, NRP_UNKNOWN_SUCCEEDS, 0, 0, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct nrp_host_facts facts = host();
+		uint64_t after;
+		struct nrp_worlds *w =
+			without_move(&facts, &after, cases[i].unknown, cases[i].armed);
+		const struct nrp_world_result *r = nrp_worlds_result(w, 0);
+		bool tainted;
+
+		assert_int_equal(r->hint_faults, cases[i].faults);
+		assert_int_equal(r->moves, cases[i].moves);
+		assert_int_equal(nrp_worlds_location(w, 0, MM, PAGE, &tainted), cases[i].nid);
+		assert_int_equal(r->extra_faults_max, cases[i].missing);
+		nrp_worlds_free(w);
+	}
+}
+
 static void test_left_out_fault_leaves_no_mark(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -577,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_overtaken_fault_of_a_moved_page),
 		cmocka_unit_test(test_residency),
 		cmocka_unit_test(test_unknown_outcome),
+		cmocka_unit_test(test_page_armed_later_moves_later),
 		cmocka_unit_test(test_left_out_fault_leaves_no_mark),
 		cmocka_unit_test(test_null),
 	};
