@@ -472,6 +472,28 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		r->totals.concentration * 100);
 }
 
+/* Whose passes a lane with another scanner is given, and how many more there might be. */
+static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
+{
+	const struct nrp_scan_bounds *s = &r->scans;
+
+	if (!s->recorded.passes)
+		return;
+	nrp_comparison_note(
+		c, "cadence",
+		json_pack("{s:s,s:s,s:I,s:I,s:I,s:I}", "lane", side(i), "cadence", "observed",
+			  "passes", (json_int_t)s->recorded.passes, "passes_most",
+			  (json_int_t)s->passes_most, "period_min_ms", (json_int_t)s->period_min_ms,
+			  "period_max_ms", (json_int_t)s->period_max_ms),
+		"%s lane: values and bounds are for the %llu recorded scan passes; its own "
+		"decisions "
+		"would change the scan periods, which is not counted (one pass per shortest "
+		"period, "
+		"%llu ms, would be %llu)",
+		side(i), (unsigned long long)s->recorded.passes,
+		(unsigned long long)s->period_min_ms, (unsigned long long)s->passes_most);
+}
+
 /* Another scanner: what is exact in it, and what is a model. */
 static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -507,6 +529,7 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 			"were, its scanner did not arm %llu, and perhaps not %llu%s",
 			side(i), (unsigned long long)w->unarmed_faults,
 			(unsigned long long)w->unarmed_unknown, ranges);
+		cadence_note(c, r, i);
 		if (e->unseen_pages > 0)
 			nrp_comparison_note(
 				c, "unseen_pages",

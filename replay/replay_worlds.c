@@ -208,7 +208,7 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 	}
 	for (int i = 0; i < 2; i++)
 		if (d->effects[i] &&
-		    nrp_scan_effects_fault(d->effects[i], f, &context.armed[i]) < 0)
+		    nrp_scan_effects_fault(d->effects[i], d->worlds, f, &context.armed[i]) < 0)
 			return -ENOMEM;
 	return nrp_worlds_fault(d->worlds, f, &context);
 }
@@ -385,9 +385,10 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			 collect(r, d.worlds, first) < 0))
 		ret = nrp_fail_nomem(err);
 	for (int i = 0; i < 2; i++) {
-		if (ret == 0 && d.effects[i])
-			nrp_scan_effects_result(d.effects[i], d.worlds, capture->last_time,
-						&r->lane[i].effects);
+		if (ret == 0 && d.effects[i] &&
+		    nrp_scan_effects_result(d.effects[i], d.worlds, capture->last_time,
+					    &r->lane[i].effects) < 0)
+			ret = nrp_fail_nomem(err);
 		nrp_scan_effects_free(d.effects[i]);
 		free(starts[i]);
 	}

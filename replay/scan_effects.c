@@ -3,6 +3,7 @@
 #include "replay/attempts.h"
 #include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/scan_extra.h"
 
 #include <errno.h>
 #include <math.h>
@@ -46,7 +47,8 @@ struct lane_page {
 struct nrp_scan_effects {
 	const struct nrp_host_facts *facts;
 	const struct nrp_scan_lane *lane;
-	size_t next_range;
+	struct nrp_scan_extra *extra; /* NULL: no lane of its own */
+	size_t next_range, next_possible;
 	uint64_t page_size, origin;
 	int pte;
 	struct nrp_scan_pte_lane *filter; /* NULL: as on the host */
@@ -82,7 +84,9 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	e->pte = pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
 	e->pages = nrp_pages_new(sizeof(struct lane_page));
-	if (!e->spaces || !e->pages)
+	if (lane)
+		e->extra = nrp_scan_extra_new(e->page_size);
+	if (!e->spaces || !e->pages || (lane && !e->extra))
 		r = -ENOMEM;
 	if (r == 0 && pte != host_pte)
 		r = nrp_scan_pte_lane_new(&e->filter, &capture->facts, host_pte);
@@ -98,6 +102,8 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	}
 	for (size_t i = 0; r == 0 && lane && i < lane->nr_ranges; i++)
 		r = arm(e, &lane->range[i], ALL, 0);
+	for (size_t i = 0; r == 0 && lane && i < lane->possible_ranges; i++)
+		r = arm(e, &lane->possible[i], ALL, 0);
 	if (r < 0) {
 		nrp_scan_effects_free(e);
 		return nrp_fail_nomem(err);
@@ -122,6 +128,7 @@ struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
 	nrp_pages_free(e->spaces);
 	nrp_pages_free(e->pages);
 	nrp_scan_pte_lane_free(e->filter);
+	nrp_scan_extra_free(e->extra);
 	free(e->unseen);
 	free(e);
 	return NULL;
@@ -183,7 +190,6 @@ static int end_run(struct nrp_scan_effects *e, struct nrp_worlds *worlds, struct
 
 	if (!run->armed)
 		return 0;
-	e->result.extra_pages += run->last + 1 - run->first;
 	if (nrp_mm_arm(&s->of[g->certain ? ARMED : PERHAPS], start, end, g->time, 0) < 0)
 		return -ENOMEM;
 	if (!run->new)
@@ -224,37 +230,52 @@ static int arm_extra(struct nrp_scan_effects *e, struct nrp_worlds *worlds, stru
 	return end_run(e, worlds, s, g, &run);
 }
 
+static int advance_range(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			 const struct nrp_scan_lane_range *g)
+{
+	struct space *s = nrp_pages_get(e->spaces, g->mm, 0);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	e->result.ranges++;
+	e->result.certain_ranges += g->certain;
+	if (g->recorded_pages >= 0) {
+		e->result.same_pages += (uint64_t)g->recorded_pages;
+		e->result.certain_pages += g->certain ? (uint64_t)g->recorded_pages : 0;
+	}
+	/*
+	 * What armed nothing on record found all entries armed, or on the scanner's node: there. In
+	 * the lane they may still be unarmed, and remote.
+	 */
+	if (g->recorded_pages > 0)
+		return arm(e, g, g->certain ? ARMED : PERHAPS, 0);
+	if (g->recorded_pages == 0)
+		return arm(e, g, PERHAPS, g->certain);
+	r = arm_extra(e, worlds, s, g);
+	return r < 0 ? r : nrp_scan_extra_lane_range(e->extra, g);
+}
+
+/* A range that the lane arms only if some unknown facts are so. */
+static int advance_possible(struct nrp_scan_effects *e, const struct nrp_scan_lane_range *g)
+{
+	int r = arm(e, g, PERHAPS, 0);
+
+	return r < 0 || g->recorded_pages >= 0 ? r : nrp_scan_extra_lane_range(e->extra, g);
+}
+
 /* The lane's ranges of all passes that have begun by @time. */
 static int advance(struct nrp_scan_effects *e, struct nrp_worlds *worlds, uint64_t time)
 {
-	while (e->lane && e->next_range < e->lane->nr_ranges &&
-	       e->lane->range[e->next_range].time <= time) {
-		const struct nrp_scan_lane_range *g = &e->lane->range[e->next_range++];
-		struct space *s = nrp_pages_get(e->spaces, g->mm, 0);
-		int r = 0;
+	const struct nrp_scan_lane *l = e->lane;
+	int r = 0;
 
-		if (!s)
-			return -ENOMEM;
-		e->result.ranges++;
-		e->result.certain_ranges += g->certain;
-		if (g->recorded_pages >= 0) {
-			e->result.same_pages += (uint64_t)g->recorded_pages;
-			e->result.certain_pages += g->certain ? (uint64_t)g->recorded_pages : 0;
-		}
-		/*
-		 * What armed nothing on record found all entries armed, or on the scanner's node:
-		 * there. In the lane they may still be unarmed, and remote.
-		 */
-		if (g->recorded_pages > 0)
-			r = arm(e, g, g->certain ? ARMED : PERHAPS, 0);
-		else if (g->recorded_pages == 0)
-			r = arm(e, g, PERHAPS, g->certain);
-		else
-			r = arm_extra(e, worlds, s, g);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	while (r == 0 && l && e->next_range < l->nr_ranges && l->range[e->next_range].time <= time)
+		r = advance_range(e, worlds, &l->range[e->next_range++]);
+	while (r == 0 && l && e->next_possible < l->possible_ranges &&
+	       l->possible[e->next_possible].time <= time)
+		r = advance_possible(e, &l->possible[e->next_possible++]);
+	return r;
 }
 
 /* ---- the record --------------------------------------------------------------------- */
@@ -274,6 +295,9 @@ int nrp_scan_effects_pass(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 		return -ENOMEM;
 	s->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
 	s->cpu_nid = nid < 0 ? NODE_UNKNOWN : (uint32_t)nid;
+	if (e->extra &&
+	    nrp_scan_extra_pass(e->extra, worlds, pass->mm, s->single_threaded, nid) < 0)
+		return -ENOMEM;
 	if (advance(e, worlds, pass->time) < 0)
 		return -ENOMEM;
 	return e->filter ? nrp_scan_pte_lane_pass(e->filter, pass) : 0;
@@ -302,6 +326,8 @@ int nrp_scan_effects_range(struct nrp_scan_effects *e, struct nrp_worlds *worlds
 		return -ENOMEM;
 	if ((NRP_NULL(range, scan_range, pages) || range->pages) &&
 	    nrp_mm_arm(&s->of[CHANGED], range->start, range->end, range->time, 0) < 0)
+		return -ENOMEM;
+	if (e->extra && nrp_scan_extra_range(e->extra, range) < 0)
 		return -ENOMEM;
 	return e->filter ? nrp_scan_pte_lane_range(e->filter, range) : 0;
 }
@@ -356,8 +382,8 @@ static int scanned(struct nrp_scan_effects *e, struct space *s, const struct nrp
 	return 0;
 }
 
-int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fault *f,
-			   enum nrp_armed *ret)
+int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {
 	enum nrp_scan_pte_answer answers[NRP_NR_SCAN_PTE_VARIANTS];
 	struct space *s;
@@ -368,7 +394,8 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fau
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr))
 		return 0;
 	s = nrp_pages_get(e->spaces, f->mm, 0);
-	if (!s || (e->lane && scanned(e, s, f, ret) < 0))
+	if (!s || (e->lane &&
+		   (scanned(e, s, f, ret) < 0 || nrp_scan_extra_fault(e->extra, worlds, f) < 0)))
 		return -ENOMEM;
 	if (!e->filter || *ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
 		return 0;
@@ -398,11 +425,14 @@ static double still_unseen(const struct nrp_scan_effects *e, struct nrp_worlds *
 	return (double)pages;
 }
 
-void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds *worlds,
-			     uint64_t end_time, struct nrp_scan_effects_result *ret)
+int nrp_scan_effects_result(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			    uint64_t end_time, struct nrp_scan_effects_result *ret)
 {
 	double there = e->armed_size > 0 ? fmin(1, e->armed_entries / e->armed_size) : 0;
 
+	if (e->extra && nrp_scan_extra_finish(e->extra, worlds, &e->result.extra_pages,
+					      &e->result.extra_moves) < 0)
+		return -ENOMEM;
 	*ret = e->result;
 	ret->possible_ranges = e->lane ? e->lane->possible_ranges : 0;
 	for (size_t i = 0; i < e->nr_unseen; i++) {
@@ -431,4 +461,5 @@ void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds
 		ret->touches_after += pages * rate * (u->away_at_arm + waits);
 		ret->touches_upper += all * upper * away;
 	}
+	return 0;
 }

@@ -141,8 +141,16 @@ int nrp_worlds_location(struct nrp_worlds *worlds, int world, uint64_t mm, uint6
 int64_t nrp_worlds_space(struct nrp_worlds *worlds, uint64_t mm);
 /* Has a fault shown this page so far? */
 bool nrp_worlds_knows(struct nrp_worlds *worlds, uint64_t mm, uint64_t page);
+/* Is it elsewhere than on record in some world, or perhaps? */
+bool nrp_worlds_is_apart(struct nrp_worlds *worlds, uint64_t mm, uint64_t page);
 /* Seconds until @time for which the address space had threads on other nodes than @nid. */
 double nrp_worlds_away(struct nrp_worlds *worlds, uint64_t mm, int nid, uint64_t time);
+
+/* How often, so far, a thread of the address space came to a node where it was not before. */
+uint64_t nrp_worlds_arrivals(struct nrp_worlds *worlds, uint64_t mm);
+
+/* On how many nodes it has threads now, as far as seen. */
+unsigned int nrp_worlds_nodes(struct nrp_worlds *worlds, uint64_t mm);
 
 /* When a fault is decided: the attempt's first event, else the fault itself. */
 static inline uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *f)

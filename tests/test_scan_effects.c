@@ -119,7 +119,7 @@ static enum nrp_armed armed(struct setting *s, uint64_t time)
 	struct nrp_hint_fault f = moving_fault(time);
 	enum nrp_armed ret;
 
-	assert_int_equal(nrp_scan_effects_fault(s->effects, &f, &ret), 0);
+	assert_int_equal(nrp_scan_effects_fault(s->effects, s->worlds, &f, &ret), 0);
 	return ret;
 }
 
@@ -192,6 +192,96 @@ static void test_certain_arming_counts_behind_a_possible_one(void **state)
 	end(&s);
 }
 
+/* ---- ranges that only the lane arms -------------------------------------------------- */
+
+static void pass_only(struct setting *s, uint64_t time, int32_t users)
+{
+	struct nrp_scan_pass p = { .null = ~UINT64_C(0) };
+
+	NRP_SET(&p, scan_pass, time, time);
+	NRP_SET(&p, scan_pass, mm, MM);
+	NRP_SET(&p, scan_pass, cpu, 0);
+	NRP_SET(&p, scan_pass, mm_users, users);
+	assert_int_equal(nrp_scan_effects_pass(s->effects, s->worlds, &p), 0);
+}
+
+static struct nrp_scan_effects_result finish(struct setting *s)
+{
+	struct nrp_scan_effects_result r;
+
+	assert_int_equal(nrp_worlds_finish(s->worlds, 9000), 0);
+	assert_int_equal(nrp_scan_effects_result(s->effects, s->worlds, 9000, &r), 0);
+	end(s);
+	return r;
+}
+
+/* 512 pages that nobody knows, twice; no thread comes to another node in between. */
+static void test_unknown_pages_fault_at_each_arming_and_move_once(void **state)
+{
+	static const uint64_t times[] = { 2000, 3000 };
+	static const int64_t recorded[] = { -1, -1 };
+	struct nrp_scan_effects_result r;
+	struct setting s;
+
+	(void)state;
+	begin(&s, times, recorded, 2);
+	pass_only(&s, 2000, 1);
+	pass_only(&s, 3000, 1);
+	r = finish(&s);
+	assert_int_equal(r.extra_pages, 1024);
+	assert_int_equal(r.extra_moves, 512);
+}
+
+/* The host armed all of them before, and nobody touched them: they are armed already. */
+static void test_pages_armed_on_record_add_nothing(void **state)
+{
+	static const uint64_t times[] = { 2000 };
+	static const int64_t recorded[] = { -1 };
+	struct nrp_scan_effects_result r;
+	struct setting s;
+
+	(void)state;
+	begin(&s, times, recorded, 1);
+	scan(&s, 1000, 2, 512);
+	pass_only(&s, 2000, 2);
+	r = finish(&s);
+	assert_int_equal(r.extra_pages, 0);
+	assert_int_equal(r.extra_moves, 0);
+}
+
+/* In the same pass both scanners come by, whatever the limits of their ranges are. */
+static void test_pages_scanned_in_the_same_pass_add_nothing(void **state)
+{
+	static const uint64_t times[] = { 2000 };
+	static const int64_t recorded[] = { -1 };
+	struct setting s;
+
+	(void)state;
+	begin(&s, times, recorded, 1);
+	scan(&s, 2000, 1, 300);
+	assert_int_equal(finish(&s).extra_pages, 0);
+}
+
+/* Ranges that hang on unknown facts count as well. */
+static void test_possible_ranges_add_faults(void **state)
+{
+	static const uint64_t times[] = { 2000 };
+	static const int64_t recorded[] = { -1 };
+	struct nrp_scan_effects_result r;
+	struct setting s;
+
+	(void)state;
+	begin(&s, times, recorded, 1);
+	s.lane.possible = s.range;
+	s.lane.possible_ranges = 1;
+	s.lane.nr_ranges = 0;
+	pass_only(&s, 2000, 1);
+	r = finish(&s);
+	assert_int_equal(r.extra_pages, 512);
+	assert_int_equal(r.ranges, 0);
+	assert_int_equal(r.possible_ranges, 1);
+}
+
 /* ---- did the range arm anything? ----------------------------------------------------- */
 
 static enum nrp_known arms_after_lost_move(bool single_threaded)
@@ -233,6 +323,10 @@ int main(void)
 		cmocka_unit_test(test_page_found_armed_is_armed_in_the_lane),
 		cmocka_unit_test(test_page_armed_after_the_lane_came_by_is_open),
 		cmocka_unit_test(test_certain_arming_counts_behind_a_possible_one),
+		cmocka_unit_test(test_unknown_pages_fault_at_each_arming_and_move_once),
+		cmocka_unit_test(test_pages_armed_on_record_add_nothing),
+		cmocka_unit_test(test_pages_scanned_in_the_same_pass_add_nothing),
+		cmocka_unit_test(test_possible_ranges_add_faults),
 		cmocka_unit_test(test_lane_without_the_move_may_arm_what_the_host_did_not),
 	};
 
