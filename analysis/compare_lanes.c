@@ -155,8 +155,21 @@ static struct nrp_quantity scaled(double value, double least, double most,
 }
 
 /*
+ * Each fault in ranges that only the lane arms may block all other threads that were seen. Missing
+ * faults are of pages that one single thread maps.
+ */
+static double extra_waiters(const struct nrp_replay_lane *lane)
+{
+	uint64_t tasks = lane->has_scan ? lane->effects.tasks : 0;
+
+	return tasks > 1 ? (double)lane->effects.extra_pages * (double)(tasks - 1) : 0;
+}
+
+/*
  * Waits for pages that the lane moves, too, and for what is no migration of a hinting fault. Moves
- * that the record does not have may block others: as often as recorded attempts do, at best guess.
+ * that the record does not have may block others: as often as recorded attempts do, at best guess;
+ * in a lane with another scanner at most all that may use the page, each as long as the longest
+ * wait on record.
  */
 static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
 		  struct nrp_quantity *q)
@@ -167,10 +180,12 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	double guess = (double)w->new_attempts / attempts;
 	struct nrp_quantity n = spread(lane, offsetof(struct nrp_world_result, kept.waits));
 	struct nrp_quantity ns = spread(lane, offsetof(struct nrp_world_result, kept.ns));
-	bool open = false;
+	double blocked = 0;
+	bool new_attempts = false;
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
-		open |= w[k].new_attempts > 0;
+		new_attempts |= w[k].new_attempts > 0;
+		blocked = fmax(blocked, (double)w[k].new_waiters);
 		n.upper = fmax(n.upper, (double)w[k].kept.waits + (double)w[k].kept_perhaps.waits);
 		ns.upper = fmax(ns.upper, (double)w[k].kept.ns + (double)w[k].kept_perhaps.ns);
 	}
@@ -180,7 +195,14 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	ns.lower += (double)o->other_waits.ns;
 	n.upper += (double)o->other_waits.waits + (double)o->unattributed_waits.waits;
 	ns.upper += (double)o->other_waits.ns + (double)o->unattributed_waits.ns;
-	n.has_upper = ns.has_upper = !open;
+	if (own_scanner(lane)) {
+		blocked += extra_waiters(lane);
+		n.upper += blocked;
+		ns.upper += blocked * (double)b->r->waits.totals.max_ns;
+		ns.has_upper = !blocked || b->r->waits.totals.max_ns;
+	} else {
+		n.has_upper = ns.has_upper = !new_attempts;
+	}
 	q[PAGE_MIGRATION_WAITS] = n;
 	q[PAGE_MIGRATION_WAIT_NS] = ns;
 }
@@ -393,6 +415,11 @@ static void other_lane(struct nrp_builder *b, int i)
 	if (b->r->differs[NRP_FAMILY_MIGRATE_FILTER] && !lane->off) {
 		/* Another filter offers moves of its own, also at faults that are missing here. */
 		q[MIGRATED_PAGES].upper += extra;
+		q[MIGRATIONS_ADMITTED].upper += extra;
+	}
+	if (own_scanner(lane)) {
+		/* A page that a fault of the record does not move is moved by a missing one. */
+		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
 	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);

@@ -115,6 +115,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 	/* Without balancing nothing is left open. */
 	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
 	base.diverged = other_pace(r, lane);
+	base.leaves_out = lane->has_scan || lane->pte >= 0;
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {

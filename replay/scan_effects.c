@@ -434,6 +434,7 @@ int nrp_scan_effects_result(struct nrp_scan_effects *e, struct nrp_worlds *world
 					      &e->result.extra_moves) < 0)
 		return -ENOMEM;
 	*ret = e->result;
+	ret->tasks = nrp_worlds_tasks(worlds);
 	ret->possible_ranges = e->lane ? e->lane->possible_ranges : 0;
 	for (size_t i = 0; i < e->nr_unseen; i++) {
 		const struct unseen *u = &e->unseen[i];

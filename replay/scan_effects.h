@@ -46,6 +46,7 @@ struct nrp_scan_effects_result {
 	uint64_t certain_pages; /* of these: certain */
 	/* What ranges that only the lane (perhaps) arms can add at most (scan_extra.h): pages. */
 	uint64_t extra_pages, extra_moves;
+	uint64_t tasks; /* seen in the capture */
 	/* Of pages that no fault showed: */
 	double unseen_pages;                  /* in ranges that only the lane arms, once each */
 	double armed;                         /* entries that the lane arms for these: model */

@@ -143,6 +143,7 @@ int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 	mm = nrp_address_space(w->spaces, (uint32_t)number);
 	mm->passes++;
 	mm->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
+	w->has_threads |= !mm->single_threaded;
 	mm->kept = 0;
 	for (int i = 0; i < w->nr_worlds; i++) {
 		bool keep = !(w->thinned & (mm->diverged | w->diverged) & UINT32_C(1) << i) ||
@@ -664,6 +665,11 @@ uint64_t nrp_worlds_arrivals(struct nrp_worlds *w, uint64_t mm)
 	int64_t number = nrp_address_space_of(w->spaces, mm);
 
 	return number < 0 ? 0 : nrp_address_space(w->spaces, (uint32_t)number)->arrivals;
+}
+
+uint32_t nrp_worlds_tasks(const struct nrp_worlds *w)
+{
+	return w->nr_tasks;
 }
 
 unsigned int nrp_worlds_nodes(struct nrp_worlds *w, uint64_t mm)

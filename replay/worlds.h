@@ -57,20 +57,23 @@ struct nrp_world_config {
 	 * rarely as once per longest scan period: faults of passes in between are dropped.
 	 */
 	bool thin_after_divergence;
-	bool diverged; /* from the start */
+	bool diverged;   /* from the start */
+	bool leaves_out; /* the lane's scanner leaves out faults of the record */
 };
 
 struct nrp_world_result {
 	uint64_t hint_faults, hint_fault_pages;
 	uint64_t remote_faults;    /* hint faults whose page is on another node in this world */
 	uint64_t extra_faults_max; /* missing faults: at most so many more, all remote */
+	uint64_t extra_moves_max;  /* base pages that these can move: each once */
 	uint64_t attempts, admitted, denied; /* at the limiter's place */
 	uint64_t attempt_pages;
 	uint64_t moves, moved_pages;
 	uint64_t suppressed;     /* recorded moves of pages that this world left where they were */
 	uint64_t added;          /* moves that the record does not have */
 	uint64_t model_attempts; /* attempts that the record does not have */
-	uint64_t new_attempts;   /* admitted, but on record refused or not made */
+	uint64_t new_attempts;   /* admitted, but on record refused, failed or not made */
+	uint64_t new_waiters;    /* that these can block: at most */
 	uint64_t undecided_filters; /* filter calls with unknown inputs */
 	uint64_t unarmed_faults;    /* recorded faults that the lane's scanner leaves out */
 	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */
@@ -149,6 +152,8 @@ double nrp_worlds_away(struct nrp_worlds *worlds, uint64_t mm, int nid, uint64_t
 /* How often, so far, a thread of the address space came to a node where it was not before. */
 uint64_t nrp_worlds_arrivals(struct nrp_worlds *worlds, uint64_t mm);
 
+/* Tasks seen so far. */
+uint32_t nrp_worlds_tasks(const struct nrp_worlds *worlds);
 /* On how many nodes it has threads now, as far as seen. */
 unsigned int nrp_worlds_nodes(struct nrp_worlds *worlds, uint64_t mm);
 
