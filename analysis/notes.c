@@ -201,6 +201,13 @@ static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *
 }
 
 /* Families that the lanes name differently, and that make no difference here. */
+/* Do two scanners decide alike in every recorded pass, and is every pass on record? */
+static bool same_scans(const struct nrp_replay *r, int8_t a, int8_t b)
+{
+	return r->has_scan && r->scan.passes && !r->scan.unjudged && !r->lossy &&
+	       !r->scan.told_apart[a][b];
+}
+
 static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
@@ -210,6 +217,18 @@ static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		if (r->differs[f] || a == b || a < 0 || b < 0 || r->off_differs ||
 		    f == NRP_FAMILY_MIGRATE_FILTER)
 			continue;
+		if (f == NRP_FAMILY_SCAN_VMA && same_scans(r, a, b)) {
+			nrp_comparison_note(
+				c, "identical_on_trace",
+				json_pack("{s:s,s:s,s:s,s:s,s:I}", "family", family->name, "old",
+					  family->variant[a].name, "new", family->variant[b].name,
+					  "reason", "same_decisions", "passes",
+					  (json_int_t)r->scan.passes),
+				"%s: in all %llu recorded scan passes %s and %s decide the same",
+				family->name, (unsigned long long)r->scan.passes,
+				family->variant[a].name, family->variant[b].name);
+			continue;
+		}
 		nrp_comparison_note(
 			c, "no_difference_on_trace",
 			json_pack("{s:s,s:s,s:s,s:s}", "family", family->name, "old",
