@@ -421,6 +421,45 @@ static const char *direction(const struct nrp_metric *m, bool model)
 					       : "not known";
 }
 
+static double bound(bool known, double value)
+{
+	return known ? value : INFINITY;
+}
+
+/*
+ * Tasks that were blocked behind pages on the move: what users of shared copy-on-write pages saw.
+ * The first line, where a lane has another filter of entries.
+ */
+static void blocked_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_replay_observed *o = &r->observed;
+	const struct nrp_metric *n = nrp_comparison_metric(c, "page_migration_waits");
+	const struct nrp_metric *ns = nrp_comparison_metric(c, "page_migration_wait_ns");
+	uint64_t by_others = 0, processes = 0;
+
+	if (!o->migration_waits || !r->differs[NRP_FAMILY_SCAN_PTE] || !n || !ns ||
+	    n->new_lane.class == NRP_CLASS_NOT_OBSERVABLE)
+		return;
+	for (size_t i = 0; i < r->waits.count; i++)
+		by_others += r->waits.at[i].cause == NRP_WAIT_HINT_FAULT &&
+			     r->waits.at[i].cause_mm != r->waits.at[i].mm;
+	for (size_t i = 0; i < r->waits.nr_processes; i++)
+		processes += r->waits.process[i].waited > 0;
+	nrp_comparison_note(
+		c, "blocked",
+		json_pack("{s:I,s:I,s:I,s:I}", "waits", (json_int_t)o->migration_waits, "wait_ns",
+			  (json_int_t)o->migration_wait_ns, "waits_by_others",
+			  (json_int_t)by_others, "processes", (json_int_t)processes),
+		"blocked: on record tasks of %llu processes waited %llu times, %.3f s in all, for "
+		"pages on the move (%llu times behind another process's fault); in the new lane "
+		"%.0f to %.0f times, %.3f to %.3f s",
+		(unsigned long long)processes, (unsigned long long)o->migration_waits,
+		(double)o->migration_wait_ns * 1e-9, (unsigned long long)by_others,
+		n->new_lane.lower, bound(n->new_lane.has_upper, n->new_lane.upper),
+		ns->new_lane.lower * 1e-9,
+		bound(ns->new_lane.has_upper, ns->new_lane.upper) * 1e-9);
+}
+
 /* Cost and locality apart: the first is work done, the second is where memory is used from. */
 static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -597,6 +636,7 @@ static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
+	blocked_note(c, r);
 	recorded_note(c, r);
 	verdict_note(c, r);
 	nrp_comparison_note(c, "open_loop", NULL,
