@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a reader must know beside the numbers. The codes are published in docs/notes.md. */
-#include "analysis/compare.h"
+#include "analysis/compare_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -645,6 +645,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	locality_notes(c, r);
 	samples_note(c, r);
 	scan_notes(c, r);
+	nrp_add_scanner_notes(c, r, capture);
 	filter_note(c, r);
 	limiter_notes(c, r);
 	for (int i = 0; i < 2; i++)

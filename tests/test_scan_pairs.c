@@ -172,6 +172,46 @@ static void test_starved_lane_may_have_the_locality_of_the_other_kernel(void **s
 	null_compared_clear(&c);
 }
 
+static const json_t *detail(const struct compared *c, const char *code)
+{
+	for (size_t i = 0; i < c->comparison.nr_notes; i++)
+		if (strcmp(c->comparison.note[i].code, code) == 0)
+			return c->comparison.note[i].detail;
+	fail_msg("no note %s", code);
+	return NULL;
+}
+
+static double member(const json_t *predictor, const char *name)
+{
+	return json_number_value(json_object_get(predictor, name));
+}
+
+/*
+ * The program has one address space, with 10315 pages in VMAs (audited by hand from the record's
+ * ranges and skips), and 1327 faults on the host.
+ */
+static void test_first_added_scan_and_trivial_predictors_are_told(void **state)
+{
+	const json_t *spaces, *faults, *moved;
+	struct compared c;
+
+	(void)state;
+	if (!compare(&c, "policy-pairs/idle-vma2", "host", "scan.vma=P3"))
+		return;
+	spaces = json_object_get(detail(&c, "first_added_scan"), "spaces");
+	assert_int_equal(json_array_size(spaces), 1);
+	assert_true(json_is_true(json_object_get(json_array_get(spaces, 0), "certain")));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(spaces, 0), "rule")),
+			    "stale");
+	faults = json_object_get(detail(&c, "trivial_predictors"), "hint_faults");
+	moved = json_object_get(detail(&c, "trivial_predictors"), "migrated_pages");
+	assert_true(member(faults, "no_change") == 1327);
+	assert_true(member(moved, "no_change") == 1280);
+	assert_true(json_number_value(json_array_get(json_object_get(moved, "all_resident"), 1)) ==
+		    10315);
+	null_compared_clear(&c);
+}
+
 /* Nothing here starves: no pass in which P2 and P3 decide differently. */
 static void test_p2_and_p3_are_identical_where_nothing_starves(void **state)
 {
@@ -208,6 +248,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_filter_of_shared_pages),
 		cmocka_unit_test(test_filter_of_vmas),
 		cmocka_unit_test(test_starved_lane_may_have_the_locality_of_the_other_kernel),
+		cmocka_unit_test(test_first_added_scan_and_trivial_predictors_are_told),
 		cmocka_unit_test(test_p2_and_p3_are_identical_where_nothing_starves),
 		cmocka_unit_test(test_p2_and_p3_are_not_identical_where_vmas_starve),
 	};
