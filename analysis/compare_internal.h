@@ -93,6 +93,9 @@ struct nrp_builder {
 
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
+/* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
+void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
+			   const struct nrp_capture *capture);
 /* Differences of a lane with the record, world by world. */
 void nrp_build_pairs(struct nrp_builder *b);
 

@@ -129,22 +129,47 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 
 #define SPREAD(lane, field) spread(lane, offsetof(struct nrp_world_result, field))
 
+/* Is the lane's scanner, or its filter of entries, another than the host's? */
+static bool own_scanner(const struct nrp_replay_lane *lane)
+{
+	return lane->has_scan || lane->pte >= 0;
+}
+
 /*
  * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
- * per shortest period, and not more rarely than once per longest.
+ * per shortest period, and not more rarely than once per longest. A lane with another scanner is
+ * asked what it does in the recorded passes (spec scan.md 6: the cadence is the observed one): it
+ * has no more of them.
  */
 static struct nrp_quantity scaled(double value, double least, double most,
+				  const struct nrp_replay_lane *lane,
 				  const struct nrp_scan_bounds *s)
 {
+	double dense = own_scanner(lane) || !s->recorded.passes
+			       ? 1
+			       : (double)s->passes_most / (double)s->recorded.passes;
+
 	if (!s->recorded.passes)
 		return nrp_at_least(0, 3);
-	return nrp_bounded(value, least,
-			   ceil(most * (double)s->passes_most / (double)s->recorded.passes), 3);
+	return nrp_bounded(value, least, ceil(most * dense), 3);
+}
+
+/*
+ * Each fault in ranges that only the lane arms may block all other threads that were seen. Missing
+ * faults are of pages that one single thread maps.
+ */
+static double extra_waiters(const struct nrp_replay_lane *lane)
+{
+	uint64_t tasks = lane->has_scan ? lane->effects.tasks : 0;
+
+	return tasks > 1 ? (double)lane->effects.extra_pages * (double)(tasks - 1) : 0;
 }
 
 /*
  * Waits for pages that the lane moves, too, and for what is no migration of a hinting fault. Moves
- * that the record does not have may block others: as often as recorded attempts do, at best guess.
+ * that the record does not have may block others: as often as recorded attempts do, at best guess;
+ * in a lane with another scanner at most all that may use the page, each as long as the longest
+ * wait on record.
  */
 static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
 		  struct nrp_quantity *q)
@@ -155,10 +180,12 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	double guess = (double)w->new_attempts / attempts;
 	struct nrp_quantity n = spread(lane, offsetof(struct nrp_world_result, kept.waits));
 	struct nrp_quantity ns = spread(lane, offsetof(struct nrp_world_result, kept.ns));
-	bool open = false;
+	double blocked = 0;
+	bool new_attempts = false;
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
-		open |= w[k].new_attempts > 0;
+		new_attempts |= w[k].new_attempts > 0;
+		blocked = fmax(blocked, (double)w[k].new_waiters);
 		n.upper = fmax(n.upper, (double)w[k].kept.waits + (double)w[k].kept_perhaps.waits);
 		ns.upper = fmax(ns.upper, (double)w[k].kept.ns + (double)w[k].kept_perhaps.ns);
 	}
@@ -168,14 +195,23 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	ns.lower += (double)o->other_waits.ns;
 	n.upper += (double)o->other_waits.waits + (double)o->unattributed_waits.waits;
 	ns.upper += (double)o->other_waits.ns + (double)o->unattributed_waits.ns;
-	n.has_upper = ns.has_upper = !open;
+	if (own_scanner(lane)) {
+		blocked += extra_waiters(lane);
+		n.upper += blocked;
+		ns.upper += blocked * (double)b->r->waits.totals.max_ns;
+		ns.has_upper = !blocked || b->r->waits.totals.max_ns;
+	} else {
+		n.has_upper = ns.has_upper = !new_attempts;
+	}
 	q[PAGE_MIGRATION_WAITS] = n;
 	q[PAGE_MIGRATION_WAIT_NS] = ns;
 }
 
-static struct nrp_quantity as_recorded(double value, double least, const struct nrp_scan_bounds *s)
+static struct nrp_quantity as_recorded(double value, double least,
+				       const struct nrp_replay_lane *lane,
+				       const struct nrp_scan_bounds *s)
 {
-	return scaled(value, least, value, s);
+	return scaled(value, least, value, lane, s);
 }
 
 /* ---- another scanner ---------------------------------------------------------------- */
@@ -235,10 +271,8 @@ static void scanned(const struct nrp_builder *b, const struct nrp_replay_lane *l
 {
 	const struct nrp_scan_effects_result *e = &lane->effects;
 	const struct nrp_scan_bounds *scans = &b->r->scans;
-	double dense = scans->recorded.passes
-			       ? (double)scans->passes_most / (double)scans->recorded.passes
-			       : 1;
-	double extra = (double)e->extra_pages, faults = floor(e->faults + 0.5);
+	double extra = (double)e->extra_pages, moves = (double)e->extra_moves;
+	double faults = floor(e->faults + 0.5);
 	double kept = (double)lane->world[NRP_WORLD_CENTRAL].hint_faults /
 		      (double)b->r->observed.hint_faults;
 
@@ -251,15 +285,15 @@ static void scanned(const struct nrp_builder *b, const struct nrp_replay_lane *l
 	q[MIGRATION_ATTEMPTS].value += faults;
 	q[MIGRATION_ATTEMPT_PAGES].value += faults;
 	q[MIGRATIONS_ADMITTED].value += faults;
-	q[MIGRATIONS_ADMITTED].upper += extra;
+	q[MIGRATIONS_ADMITTED].upper += moves;
 	q[MIGRATED_PAGES].value += faults;
-	q[MIGRATED_PAGES].upper += extra;
-	q[SCAN_RANGES] = nrp_bounded((double)e->ranges, 0,
-				     ceil((double)(e->ranges + e->possible_ranges) * dense), 3);
+	q[MIGRATED_PAGES].upper += moves;
+	q[SCAN_RANGES] =
+		nrp_bounded((double)e->ranges, 0, (double)(e->ranges + e->possible_ranges), 3);
 	/* An entry is armed again after each fault: as many fewer as there are fewer faults. */
 	q[PTE_UPDATES] =
 		nrp_bounded(floor((double)scans->recorded.armed_pages * kept + e->armed + 0.5), 0,
-			    ceil(((double)scans->recorded.armed_pages + extra) * dense), 3);
+			    (double)scans->recorded.armed_pages + extra, 3);
 	if (e->faults > 0)
 		for (enum nrp_metric_id m = HINT_FAULTS; m <= MIGRATED_PAGES; m++)
 			if (q[m].class == NRP_CLASS_BOUNDED)
@@ -349,23 +383,23 @@ static void other_lane(struct nrp_builder *b, int i)
 	struct nrp_quantity faults = SPREAD(lane, hint_faults);
 	struct nrp_quantity pages = SPREAD(lane, hint_fault_pages);
 
-	q[HINT_FAULTS] = scaled(faults.value, faults.lower, faults.upper, scans);
+	q[HINT_FAULTS] = scaled(faults.value, faults.lower, faults.upper, lane, scans);
 	q[HINT_FAULTS].upper += extra;
 	/* None of the faults need be remote; with more passes, all of them may be. */
 	q[HINT_FAULTS_REMOTE] = SPREAD(lane, remote_faults);
 	q[HINT_FAULTS_REMOTE].lower = 0;
 	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
 	q[HINT_FAULTS_REMOTE].has_upper = q[HINT_FAULTS].has_upper;
-	q[HINT_FAULT_PAGES] = scaled(pages.value, pages.lower, pages.upper, scans);
+	q[HINT_FAULT_PAGES] = scaled(pages.value, pages.lower, pages.upper, lane, scans);
 	q[HINT_FAULT_PAGES].upper += extra;
 	if (scans->recorded.passes) {
 		q[PTE_UPDATES] = as_recorded((double)scans->recorded.armed_pages,
-					     (double)scans->least.armed_pages, scans);
+					     (double)scans->least.armed_pages, lane, scans);
 		q[PTE_UPDATES].upper += extra;
 		q[SCAN_PASSES] = as_recorded((double)scans->recorded.passes,
-					     (double)scans->least.passes, scans);
+					     (double)scans->least.passes, lane, scans);
 		q[SCAN_RANGES] = as_recorded((double)scans->recorded.ranges,
-					     (double)scans->least.ranges, scans);
+					     (double)scans->least.ranges, lane, scans);
 	}
 	/* A refused page tries again at each of its faults: no upper bound for attempts. */
 	q[MIGRATION_ATTEMPTS] = SPREAD(lane, attempts);
@@ -381,6 +415,11 @@ static void other_lane(struct nrp_builder *b, int i)
 	if (b->r->differs[NRP_FAMILY_MIGRATE_FILTER] && !lane->off) {
 		/* Another filter offers moves of its own, also at faults that are missing here. */
 		q[MIGRATED_PAGES].upper += extra;
+		q[MIGRATIONS_ADMITTED].upper += extra;
+	}
+	if (own_scanner(lane)) {
+		/* A page that a fault of the record does not move is moved by a missing one. */
+		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
 	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a reader must know beside the numbers. The codes are published in docs/notes.md. */
-#include "analysis/compare.h"
+#include "analysis/compare_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,6 +201,13 @@ static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *
 }
 
 /* Families that the lanes name differently, and that make no difference here. */
+/* Do two scanners decide alike in every recorded pass, and is every pass on record? */
+static bool same_scans(const struct nrp_replay *r, int8_t a, int8_t b)
+{
+	return r->has_scan && r->scan.passes && !r->scan.unjudged && !r->lossy &&
+	       !r->scan.told_apart[a][b];
+}
+
 static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
@@ -210,6 +217,18 @@ static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		if (r->differs[f] || a == b || a < 0 || b < 0 || r->off_differs ||
 		    f == NRP_FAMILY_MIGRATE_FILTER)
 			continue;
+		if (f == NRP_FAMILY_SCAN_VMA && same_scans(r, a, b)) {
+			nrp_comparison_note(
+				c, "identical_on_trace",
+				json_pack("{s:s,s:s,s:s,s:s,s:I}", "family", family->name, "old",
+					  family->variant[a].name, "new", family->variant[b].name,
+					  "reason", "same_decisions", "passes",
+					  (json_int_t)r->scan.passes),
+				"%s: in all %llu recorded scan passes %s and %s decide the same",
+				family->name, (unsigned long long)r->scan.passes,
+				family->variant[a].name, family->variant[b].name);
+			continue;
+		}
 		nrp_comparison_note(
 			c, "no_difference_on_trace",
 			json_pack("{s:s,s:s,s:s,s:s}", "family", family->name, "old",
@@ -402,6 +421,45 @@ static const char *direction(const struct nrp_metric *m, bool model)
 					       : "not known";
 }
 
+static double bound(bool known, double value)
+{
+	return known ? value : INFINITY;
+}
+
+/*
+ * Tasks that were blocked behind pages on the move: what users of shared copy-on-write pages saw.
+ * The first line, where a lane has another filter of entries.
+ */
+static void blocked_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_replay_observed *o = &r->observed;
+	const struct nrp_metric *n = nrp_comparison_metric(c, "page_migration_waits");
+	const struct nrp_metric *ns = nrp_comparison_metric(c, "page_migration_wait_ns");
+	uint64_t by_others = 0, processes = 0;
+
+	if (!o->migration_waits || !r->differs[NRP_FAMILY_SCAN_PTE] || !n || !ns ||
+	    n->new_lane.class == NRP_CLASS_NOT_OBSERVABLE)
+		return;
+	for (size_t i = 0; i < r->waits.count; i++)
+		by_others += r->waits.at[i].cause == NRP_WAIT_HINT_FAULT &&
+			     r->waits.at[i].cause_mm != r->waits.at[i].mm;
+	for (size_t i = 0; i < r->waits.nr_processes; i++)
+		processes += r->waits.process[i].waited > 0;
+	nrp_comparison_note(
+		c, "blocked",
+		json_pack("{s:I,s:I,s:I,s:I}", "waits", (json_int_t)o->migration_waits, "wait_ns",
+			  (json_int_t)o->migration_wait_ns, "waits_by_others",
+			  (json_int_t)by_others, "processes", (json_int_t)processes),
+		"blocked: on record tasks of %llu processes waited %llu times, %.3f s in all, for "
+		"pages on the move (%llu times behind another process's fault); in the new lane "
+		"%.0f to %.0f times, %.3f to %.3f s",
+		(unsigned long long)processes, (unsigned long long)o->migration_waits,
+		(double)o->migration_wait_ns * 1e-9, (unsigned long long)by_others,
+		n->new_lane.lower, bound(n->new_lane.has_upper, n->new_lane.upper),
+		ns->new_lane.lower * 1e-9,
+		bound(ns->new_lane.has_upper, ns->new_lane.upper) * 1e-9);
+}
+
 /* Cost and locality apart: the first is work done, the second is where memory is used from. */
 static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -472,6 +530,28 @@ static void locality_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		r->totals.concentration * 100);
 }
 
+/* Whose passes a lane with another scanner is given, and how many more there might be. */
+static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
+{
+	const struct nrp_scan_bounds *s = &r->scans;
+
+	if (!s->recorded.passes)
+		return;
+	nrp_comparison_note(
+		c, "cadence",
+		json_pack("{s:s,s:s,s:I,s:I,s:I,s:I}", "lane", side(i), "cadence", "observed",
+			  "passes", (json_int_t)s->recorded.passes, "passes_most",
+			  (json_int_t)s->passes_most, "period_min_ms", (json_int_t)s->period_min_ms,
+			  "period_max_ms", (json_int_t)s->period_max_ms),
+		"%s lane: values and bounds are for the %llu recorded scan passes; its own "
+		"decisions "
+		"would change the scan periods, which is not counted (one pass per shortest "
+		"period, "
+		"%llu ms, would be %llu)",
+		side(i), (unsigned long long)s->recorded.passes,
+		(unsigned long long)s->period_min_ms, (unsigned long long)s->passes_most);
+}
+
 /* Another scanner: what is exact in it, and what is a model. */
 static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -507,6 +587,7 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 			"were, its scanner did not arm %llu, and perhaps not %llu%s",
 			side(i), (unsigned long long)w->unarmed_faults,
 			(unsigned long long)w->unarmed_unknown, ranges);
+		cadence_note(c, r, i);
 		if (e->unseen_pages > 0)
 			nrp_comparison_note(
 				c, "unseen_pages",
@@ -555,6 +636,7 @@ static void filter_note(struct nrp_comparison *c, const struct nrp_replay *r)
 void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			      const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
+	blocked_note(c, r);
 	recorded_note(c, r);
 	verdict_note(c, r);
 	nrp_comparison_note(c, "open_loop", NULL,
@@ -563,6 +645,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	locality_notes(c, r);
 	samples_note(c, r);
 	scan_notes(c, r);
+	nrp_add_scanner_notes(c, r, capture);
 	filter_note(c, r);
 	limiter_notes(c, r);
 	for (int i = 0; i < 2; i++)

@@ -197,7 +197,8 @@ static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t widt
 /* What a reader must know before the numbers. */
 static bool comes_first(const struct nrp_note *n)
 {
-	return !strcmp(n->code, "recorded") || !strcmp(n->code, "verdict");
+	return !strcmp(n->code, "blocked") || !strcmp(n->code, "recorded") ||
+	       !strcmp(n->code, "verdict");
 }
 
 static void print_first(FILE *out, const struct nrp_comparison *c, size_t width)

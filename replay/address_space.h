@@ -45,6 +45,7 @@ struct nrp_mm {
 	bool single_threaded;              /* mm_users was 1 at the last pass */
 	uint64_t task_pairs, task_repeats; /* faults after a task's last event; from its node */
 	uint64_t passes;                   /* so far */
+	uint64_t arrivals;                 /* of threads on a node where they were not before */
 	uint32_t orders;                   /* bit o: pages of 2^o base pages were seen */
 	uint32_t kept;                     /* of the pass that is running */
 	uint32_t diverged;                 /* bit w: world w has a decision that differs */

@@ -115,6 +115,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 	/* Without balancing nothing is left open. */
 	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
 	base.diverged = other_pace(r, lane);
+	base.leaves_out = lane->has_scan || lane->pte >= 0;
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {
@@ -208,7 +209,7 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 	}
 	for (int i = 0; i < 2; i++)
 		if (d->effects[i] &&
-		    nrp_scan_effects_fault(d->effects[i], f, &context.armed[i]) < 0)
+		    nrp_scan_effects_fault(d->effects[i], d->worlds, f, &context.armed[i]) < 0)
 			return -ENOMEM;
 	return nrp_worlds_fault(d->worlds, f, &context);
 }
@@ -385,9 +386,10 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			 collect(r, d.worlds, first) < 0))
 		ret = nrp_fail_nomem(err);
 	for (int i = 0; i < 2; i++) {
-		if (ret == 0 && d.effects[i])
-			nrp_scan_effects_result(d.effects[i], d.worlds, capture->last_time,
-						&r->lane[i].effects);
+		if (ret == 0 && d.effects[i] &&
+		    nrp_scan_effects_result(d.effects[i], d.worlds, capture->last_time,
+					    &r->lane[i].effects) < 0)
+			ret = nrp_fail_nomem(err);
 		nrp_scan_effects_free(d.effects[i]);
 		free(starts[i]);
 	}

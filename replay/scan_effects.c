@@ -3,6 +3,7 @@
 #include "replay/attempts.h"
 #include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/scan_extra.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,12 +12,19 @@
 
 #define NODE_UNKNOWN UINT32_MAX
 
-/*
- * Address space: the lane's armed ranges (vma: certain), those in which it met pages that no fault
- * had shown, and the record's ranges (vma: node on which pages lie that were passed over).
- */
+/* Ranges of an address space, newest first: what is their vma. */
+enum ranges {
+	ARMED,   /* by the lane: certain, and what they find there was armed on record, too */
+	PERHAPS, /* by the lane: others. 1: certain, but on record they changed nothing */
+	ALL,     /* by the lane, from the beginning of the capture to its end */
+	MET,     /* by the lane: in which it met pages that no fault had shown */
+	PASSED,  /* on record: node on which pages lie that were passed over */
+	CHANGED, /* on record: those that armed something */
+	NR_RANGES
+};
+
 struct space {
-	struct nrp_mm armed, met, passed;
+	struct nrp_mm of[NR_RANGES];
 	uint64_t uncertain; /* ns: from here on the lane may arm more than is listed; 0: never */
 	bool single_threaded;
 	bool diverged;
@@ -30,21 +38,36 @@ struct unseen {
 	double away_at_arm; /* seconds with threads on other nodes, until the lane armed them */
 };
 
+/* A page in the lane. */
+struct lane_page {
+	uint64_t fault; /* ns of its last one */
+	bool apart;     /* it perhaps lacks one that moved the page on record */
+};
+
 struct nrp_scan_effects {
 	const struct nrp_host_facts *facts;
 	const struct nrp_scan_lane *lane;
-	size_t next_range;
+	struct nrp_scan_extra *extra; /* NULL: no lane of its own */
+	size_t next_range, next_possible;
 	uint64_t page_size, origin;
 	int pte;
 	struct nrp_scan_pte_lane *filter; /* NULL: as on the host */
 	struct nrp_pages *spaces;         /* keyed by mm */
-	struct nrp_pages *last_fault;     /* keyed by (mm, page): ns, in the lane */
+	struct nrp_pages *pages;          /* keyed by (mm, page): struct lane_page */
 	struct unseen *unseen;
 	size_t nr_unseen, room;
 	double armed_entries,
 		armed_size; /* first armings on record: how much of a range is there */
 	struct nrp_scan_effects_result result;
 };
+
+static int arm(struct nrp_scan_effects *e, const struct nrp_scan_lane_range *g, enum ranges which,
+	       uint32_t vma)
+{
+	struct space *s = nrp_pages_get(e->spaces, g->mm, 0);
+
+	return s ? nrp_mm_arm(&s->of[which], g->start, g->end, g->time, vma) : -ENOMEM;
+}
 
 int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
 			 const struct nrp_scan_lane *lane, int host_pte, int pte,
@@ -60,8 +83,10 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	e->page_size = nrp_host_page_size(&capture->facts);
 	e->pte = pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
-	e->last_fault = nrp_pages_new(sizeof(uint64_t));
-	if (!e->spaces || !e->last_fault)
+	e->pages = nrp_pages_new(sizeof(struct lane_page));
+	if (lane)
+		e->extra = nrp_scan_extra_new(e->page_size);
+	if (!e->spaces || !e->pages || (lane && !e->extra))
 		r = -ENOMEM;
 	if (r == 0 && pte != host_pte)
 		r = nrp_scan_pte_lane_new(&e->filter, &capture->facts, host_pte);
@@ -75,6 +100,10 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 		s->uncertain = lane->mm[i].uncertain;
 		s->diverged = lane->mm[i].diverged != 0;
 	}
+	for (size_t i = 0; r == 0 && lane && i < lane->nr_ranges; i++)
+		r = arm(e, &lane->range[i], ALL, 0);
+	for (size_t i = 0; r == 0 && lane && i < lane->possible_ranges; i++)
+		r = arm(e, &lane->possible[i], ALL, 0);
 	if (r < 0) {
 		nrp_scan_effects_free(e);
 		return nrp_fail_nomem(err);
@@ -91,17 +120,15 @@ struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
 
 	if (!e)
 		return NULL;
-	while (e->spaces && (s = nrp_pages_next(e->spaces, &position, &mm, &page))) {
-		free(s->armed.ranges);
-		free(s->armed.segments);
-		free(s->met.ranges);
-		free(s->met.segments);
-		free(s->passed.ranges);
-		free(s->passed.segments);
-	}
+	while (e->spaces && (s = nrp_pages_next(e->spaces, &position, &mm, &page)))
+		for (int k = 0; k < NR_RANGES; k++) {
+			free(s->of[k].ranges);
+			free(s->of[k].segments);
+		}
 	nrp_pages_free(e->spaces);
-	nrp_pages_free(e->last_fault);
+	nrp_pages_free(e->pages);
 	nrp_scan_pte_lane_free(e->filter);
+	nrp_scan_extra_free(e->extra);
 	free(e->unseen);
 	free(e);
 	return NULL;
@@ -130,13 +157,22 @@ static uint64_t step_of(uint64_t first, uint64_t last)
 	return 1 + (last - first) / 65536;
 }
 
+/* NULL: no range covers @addr that began before @time. */
+static const struct nrp_armed_range *newest(struct space *s, enum ranges which, uint64_t addr,
+					    uint64_t time)
+{
+	bool unsure;
+	uint32_t i = nrp_mm_armed(&s->of[which], addr, time, &unsure);
+
+	return i == NRP_NO_RANGE ? NULL : &s->of[which].ranges[i];
+}
+
 /* Where a page lies that the newest recorded range over it passed over. */
 static uint32_t passed_on(struct space *s, uint64_t addr, uint64_t time)
 {
-	bool unsure;
-	uint32_t i = nrp_mm_armed(&s->passed, addr, time, &unsure);
+	const struct nrp_armed_range *g = newest(s, PASSED, addr, time);
 
-	return i == NRP_NO_RANGE ? NODE_UNKNOWN : s->passed.ranges[i].vma;
+	return g ? g->vma : NODE_UNKNOWN;
 }
 
 /* A run of pages of an extra range: armed, and perhaps never seen before. */
@@ -154,14 +190,13 @@ static int end_run(struct nrp_scan_effects *e, struct nrp_worlds *worlds, struct
 
 	if (!run->armed)
 		return 0;
-	e->result.extra_pages += run->last + 1 - run->first;
-	if (nrp_mm_arm(&s->armed, start, end, g->time, g->certain) < 0)
+	if (nrp_mm_arm(&s->of[g->certain ? ARMED : PERHAPS], start, end, g->time, 0) < 0)
 		return -ENOMEM;
 	if (!run->new)
 		return 0;
 	if (run->nid != NODE_UNKNOWN)
 		u.away_at_arm = nrp_worlds_away(worlds, g->mm, (int)run->nid, g->time);
-	return nrp_mm_arm(&s->met, start, end, g->time, 0) < 0 ? -ENOMEM : add_unseen(e, &u);
+	return nrp_mm_arm(&s->of[MET], start, end, g->time, 0) < 0 ? -ENOMEM : add_unseen(e, &u);
 }
 
 /*
@@ -174,7 +209,6 @@ static int arm_extra(struct nrp_scan_effects *e, struct nrp_worlds *worlds, stru
 	uint64_t first = g->start / e->page_size, last = (g->end - 1) / e->page_size;
 	uint64_t step = step_of(first, last);
 	struct run run = { .first = first, .armed = false };
-	bool unsure;
 
 	for (uint64_t v = first; v <= last; v += step) {
 		uint64_t addr = v * e->page_size;
@@ -182,8 +216,7 @@ static int arm_extra(struct nrp_scan_effects *e, struct nrp_worlds *worlds, stru
 		struct run here = { .first = v, .nid = passed_on(s, addr, g->time) };
 
 		here.armed = known || here.nid == NODE_UNKNOWN || here.nid != s->cpu_nid;
-		here.new = here.armed &&
-			   !known &&nrp_mm_armed(&s->met, addr, g->time, &unsure) == NRP_NO_RANGE;
+		here.new = here.armed && !known && !newest(s, MET, addr, g->time);
 		if (v != first && (here.armed != run.armed || here.new != run.new ||
 				   (here.new &&here.nid != run.nid))) {
 			if (end_run(e, worlds, s, g, &run) < 0)
@@ -197,32 +230,52 @@ static int arm_extra(struct nrp_scan_effects *e, struct nrp_worlds *worlds, stru
 	return end_run(e, worlds, s, g, &run);
 }
 
+static int advance_range(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			 const struct nrp_scan_lane_range *g)
+{
+	struct space *s = nrp_pages_get(e->spaces, g->mm, 0);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	e->result.ranges++;
+	e->result.certain_ranges += g->certain;
+	if (g->recorded_pages >= 0) {
+		e->result.same_pages += (uint64_t)g->recorded_pages;
+		e->result.certain_pages += g->certain ? (uint64_t)g->recorded_pages : 0;
+	}
+	/*
+	 * What armed nothing on record found all entries armed, or on the scanner's node: there. In
+	 * the lane they may still be unarmed, and remote.
+	 */
+	if (g->recorded_pages > 0)
+		return arm(e, g, g->certain ? ARMED : PERHAPS, 0);
+	if (g->recorded_pages == 0)
+		return arm(e, g, PERHAPS, g->certain);
+	r = arm_extra(e, worlds, s, g);
+	return r < 0 ? r : nrp_scan_extra_lane_range(e->extra, g);
+}
+
+/* A range that the lane arms only if some unknown facts are so. */
+static int advance_possible(struct nrp_scan_effects *e, const struct nrp_scan_lane_range *g)
+{
+	int r = arm(e, g, PERHAPS, 0);
+
+	return r < 0 || g->recorded_pages >= 0 ? r : nrp_scan_extra_lane_range(e->extra, g);
+}
+
 /* The lane's ranges of all passes that have begun by @time. */
 static int advance(struct nrp_scan_effects *e, struct nrp_worlds *worlds, uint64_t time)
 {
-	while (e->lane && e->next_range < e->lane->nr_ranges &&
-	       e->lane->range[e->next_range].time <= time) {
-		const struct nrp_scan_lane_range *g = &e->lane->range[e->next_range++];
-		struct space *s = nrp_pages_get(e->spaces, g->mm, 0);
-		int r = 0;
+	const struct nrp_scan_lane *l = e->lane;
+	int r = 0;
 
-		if (!s)
-			return -ENOMEM;
-		e->result.ranges++;
-		e->result.certain_ranges += g->certain;
-		if (g->recorded_pages >= 0) {
-			e->result.same_pages += (uint64_t)g->recorded_pages;
-			e->result.certain_pages += g->certain ? (uint64_t)g->recorded_pages : 0;
-		}
-		/* A range that armed nothing on record arms nothing here. */
-		if (g->recorded_pages > 0)
-			r = nrp_mm_arm(&s->armed, g->start, g->end, g->time, g->certain);
-		else if (g->recorded_pages < 0)
-			r = arm_extra(e, worlds, s, g);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	while (r == 0 && l && e->next_range < l->nr_ranges && l->range[e->next_range].time <= time)
+		r = advance_range(e, worlds, &l->range[e->next_range++]);
+	while (r == 0 && l && e->next_possible < l->possible_ranges &&
+	       l->possible[e->next_possible].time <= time)
+		r = advance_possible(e, &l->possible[e->next_possible++]);
+	return r;
 }
 
 /* ---- the record --------------------------------------------------------------------- */
@@ -242,6 +295,9 @@ int nrp_scan_effects_pass(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 		return -ENOMEM;
 	s->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
 	s->cpu_nid = nid < 0 ? NODE_UNKNOWN : (uint32_t)nid;
+	if (e->extra &&
+	    nrp_scan_extra_pass(e->extra, worlds, pass->mm, s->single_threaded, nid) < 0)
+		return -ENOMEM;
 	if (advance(e, worlds, pass->time) < 0)
 		return -ENOMEM;
 	return e->filter ? nrp_scan_pte_lane_pass(e->filter, pass) : 0;
@@ -266,33 +322,71 @@ int nrp_scan_effects_range(struct nrp_scan_effects *e, struct nrp_worlds *worlds
 	nid = s->single_threaded && !NRP_NULL(range, scan_range, pages) && !range->pages
 		      ? s->cpu_nid
 		      : NODE_UNKNOWN;
-	if (nrp_mm_arm(&s->passed, range->start, range->end, range->time, nid) < 0)
+	if (nrp_mm_arm(&s->of[PASSED], range->start, range->end, range->time, nid) < 0)
+		return -ENOMEM;
+	if ((NRP_NULL(range, scan_range, pages) || range->pages) &&
+	    nrp_mm_arm(&s->of[CHANGED], range->start, range->end, range->time, 0) < 0)
+		return -ENOMEM;
+	if (e->extra && nrp_scan_extra_range(e->extra, range) < 0)
 		return -ENOMEM;
 	return e->filter ? nrp_scan_pte_lane_range(e->filter, range) : 0;
 }
 
-/* By the ranges alone. */
-static enum nrp_armed by_ranges(const struct nrp_scan_effects *e, struct space *s,
-				const struct nrp_hint_fault *f, uint64_t last)
+/*
+ * The page was armed on record when a range found nothing to arm, if nothing was armed there since.
+ * The lane's same range arms it then, unless it lies on the scanner's own node in the lane.
+ */
+static bool armed_by_then(struct space *s, const struct nrp_hint_fault *f,
+			  const struct lane_page *p, const struct nrp_armed_range *found_armed)
 {
-	bool unsure;
-	uint32_t host = nrp_mm_armed(&s->passed, f->addr, f->time, &unsure);
-	uint32_t i = nrp_mm_armed(&s->armed, f->addr, f->time, &unsure);
+	const struct nrp_armed_range *changed = newest(s, CHANGED, f->addr, f->time);
 
-	/* Armed before the capture began: in both. */
-	if (!e->lane || !s->diverged || host == NRP_NO_RANGE)
-		return NRP_ARMED_YES;
-	if (i != NRP_NO_RANGE && s->armed.ranges[i].time > last)
-		return s->armed.ranges[i].vma ? NRP_ARMED_YES : NRP_ARMED_UNKNOWN;
-	return s->uncertain && f->time > s->uncertain ? NRP_ARMED_UNKNOWN : NRP_ARMED_NO;
+	return found_armed->vma && (!changed || changed->time <= found_armed->time) &&
+	       !(s->single_threaded && p->apart);
 }
 
-int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fault *f,
-			   enum nrp_armed *ret)
+/* By the ranges alone. */
+static enum nrp_armed by_ranges(struct space *s, const struct nrp_hint_fault *f,
+				const struct lane_page *p)
+{
+	const struct nrp_armed_range *armed = newest(s, ARMED, f->addr, f->time);
+	const struct nrp_armed_range *perhaps = newest(s, PERHAPS, f->addr, f->time), *last;
+
+	/* Armed before the capture began: in both. */
+	if (!s->diverged || !newest(s, PASSED, f->addr, f->time))
+		return NRP_ARMED_YES;
+	if (armed && armed->time > p->fault)
+		return NRP_ARMED_YES;
+	if (perhaps && perhaps->time > p->fault)
+		return armed_by_then(s, f, p, perhaps) ? NRP_ARMED_YES : NRP_ARMED_UNKNOWN;
+	if (s->uncertain && f->time > s->uncertain)
+		return NRP_ARMED_UNKNOWN;
+	last = newest(s, ALL, f->addr, UINT64_MAX);
+	return s->uncertain || (last && last->time >= f->time) ? NRP_ARMED_LATER : NRP_ARMED_NO;
+}
+
+/* By the ranges, and remembers the fault. */
+static int scanned(struct nrp_scan_effects *e, struct space *s, const struct nrp_hint_fault *f,
+		   enum nrp_armed *ret)
+{
+	struct lane_page *p = nrp_pages_get(e->pages, f->mm,
+					    nrp_page_of(f->addr, e->page_size, nrp_fault_pages(f)));
+
+	if (!p)
+		return -ENOMEM;
+	*ret = by_ranges(s, f, p);
+	if (*ret == NRP_ARMED_YES || *ret == NRP_ARMED_UNKNOWN)
+		p->fault = f->time;
+	if (*ret != NRP_ARMED_YES && nrp_fault_moved(f))
+		p->apart = true;
+	return 0;
+}
+
+int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {
 	enum nrp_scan_pte_answer answers[NRP_NR_SCAN_PTE_VARIANTS];
 	struct space *s;
-	uint64_t *last;
 
 	*ret = NRP_ARMED_YES;
 	if (e->filter && nrp_scan_pte_lane_fault(e->filter, f, answers) < 0)
@@ -300,18 +394,13 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, const struct nrp_hint_fau
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr))
 		return 0;
 	s = nrp_pages_get(e->spaces, f->mm, 0);
-	last = e->lane ? nrp_pages_get(e->last_fault, f->mm,
-				       nrp_page_of(f->addr, e->page_size, nrp_fault_pages(f)))
-		       : NULL;
-	if (!s || (e->lane && !last))
+	if (!s || (e->lane &&
+		   (scanned(e, s, f, ret) < 0 || nrp_scan_extra_fault(e->extra, worlds, f) < 0)))
 		return -ENOMEM;
-	*ret = by_ranges(e, s, f, last ? *last : 0);
-	if (last && *ret != NRP_ARMED_NO)
-		*last = f->time;
-	if (!e->filter || *ret == NRP_ARMED_NO)
+	if (!e->filter || *ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
 		return 0;
 	if (answers[e->pte] == NRP_FAULT_AVOIDED)
-		*ret = NRP_ARMED_NO;
+		*ret = NRP_ARMED_REFUSED;
 	else if (answers[e->pte] == NRP_FAULT_UNKNOWN)
 		*ret = NRP_ARMED_UNKNOWN;
 	return 0;
@@ -336,12 +425,16 @@ static double still_unseen(const struct nrp_scan_effects *e, struct nrp_worlds *
 	return (double)pages;
 }
 
-void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds *worlds,
-			     uint64_t end_time, struct nrp_scan_effects_result *ret)
+int nrp_scan_effects_result(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
+			    uint64_t end_time, struct nrp_scan_effects_result *ret)
 {
 	double there = e->armed_size > 0 ? fmin(1, e->armed_entries / e->armed_size) : 0;
 
+	if (e->extra && nrp_scan_extra_finish(e->extra, worlds, &e->result.extra_pages,
+					      &e->result.extra_moves) < 0)
+		return -ENOMEM;
 	*ret = e->result;
+	ret->tasks = nrp_worlds_tasks(worlds);
 	ret->possible_ranges = e->lane ? e->lane->possible_ranges : 0;
 	for (size_t i = 0; i < e->nr_unseen; i++) {
 		const struct unseen *u = &e->unseen[i];
@@ -369,4 +462,5 @@ void nrp_scan_effects_result(const struct nrp_scan_effects *e, struct nrp_worlds
 		ret->touches_after += pages * rate * (u->away_at_arm + waits);
 		ret->touches_upper += all * upper * away;
 	}
+	return 0;
 }

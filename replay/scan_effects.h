@@ -34,9 +34,9 @@ int nrp_scan_effects_pass(struct nrp_scan_effects *effects, struct nrp_worlds *w
 			  const struct nrp_scan_pass *pass);
 int nrp_scan_effects_range(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			   const struct nrp_scan_range *range);
-/* Is the fault there in the lane? */
-int nrp_scan_effects_fault(struct nrp_scan_effects *effects, const struct nrp_hint_fault *fault,
-			   enum nrp_armed *ret);
+/* Is the fault there in the lane? @worlds have not seen it yet. */
+int nrp_scan_effects_fault(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
+			   const struct nrp_hint_fault *fault, enum nrp_armed *ret);
 
 struct nrp_scan_effects_result {
 	uint64_t ranges;         /* that the lane arms */
@@ -44,7 +44,9 @@ struct nrp_scan_effects_result {
 	uint64_t possible_ranges;
 	uint64_t same_pages;    /* entries armed on record in ranges that the lane arms, too */
 	uint64_t certain_pages; /* of these: certain */
-	uint64_t extra_pages;   /* pages in ranges that only the lane arms, each time: all of it */
+	/* What ranges that only the lane (perhaps) arms can add at most (scan_extra.h): pages. */
+	uint64_t extra_pages, extra_moves;
+	uint64_t tasks; /* seen in the capture */
 	/* Of pages that no fault showed: */
 	double unseen_pages;                  /* in ranges that only the lane arms, once each */
 	double armed;                         /* entries that the lane arms for these: model */
@@ -57,8 +59,8 @@ struct nrp_scan_effects_result {
 	double unplaced_pages; /* nothing says where they lie: no estimate */
 };
 
-/* At the end of the capture, after nrp_worlds_finish(). */
-void nrp_scan_effects_result(const struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
-			     uint64_t end_time, struct nrp_scan_effects_result *ret);
+/* At the end of the capture, once, after nrp_worlds_finish(). 0 or -ENOMEM. */
+int nrp_scan_effects_result(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
+			    uint64_t end_time, struct nrp_scan_effects_result *ret);
 
 #endif

@@ -24,11 +24,13 @@ struct cell {
 	int16_t lane_nid[NRP_SCAN_RUNS];  /* whose pages that one passed over: REFUSES_NONE, -1
 					     unknown */
 	bool lane_as_host[NRP_SCAN_RUNS]; /* the host armed the same range then */
+	uint8_t apart;                    /* bit r: run r perhaps has a page of it elsewhere */
 };
 
 struct page_state {
 	uint64_t fault;             /* last recorded one, ns */
 	uint8_t had[NRP_SCAN_RUNS]; /* whether each run has it: enum nrp_known */
+	uint8_t apart;              /* bit r: run r perhaps lacks a fault that moved the page */
 };
 
 /* Entries of a VMA that the host armed and that no fault has answered; never fewer than there are.
@@ -104,6 +106,7 @@ struct summary {
 			     last arming of all is older than the recorded one before that */
 	bool unchanged;   /* since the lane's last arming the host's changed nothing */
 	bool never_armed; /* no recorded arming ever changed anything */
+	bool apart;       /* which pages lie on the scanner's node is another matter here */
 };
 
 static int summarize(struct nrp_scan_evidence *e, unsigned int run,
@@ -136,6 +139,7 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 			       (c->lane_nid[run] == REFUSES_NONE ||
 				(pass->nid >= 0 && c->lane_nid[run] == pass->nid));
 		s.never_armed &= c->host && !c->ever_armed && !c->fault[0];
+		s.apart |= pass->single_threaded && c->apart >> run & 1;
 	}
 	s.host_within &= older;
 	*ret = s;
@@ -169,6 +173,9 @@ int nrp_scan_evidence_arms(struct nrp_scan_evidence *e, unsigned int run,
 	if (r < 0)
 		return r;
 	*ret = NRP_KNOWN_NOT;
+	/* The host passed over what lay on its node, or armed what did not: here it may not. */
+	if (s.apart)
+		return 0;
 	if (recorded_pages >= 0 && s.as_host)
 		*ret = recorded_pages ? NRP_KNOWN_YES : NRP_KNOWN_NO;
 	else if (recorded_pages > 0 && s.not_newer)
@@ -237,9 +244,10 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 /*
  * Censoring rule. The page was touched at the fault and not since the host armed it: at its last
  * arming that changed anything, or at one after which every entry was armed if no fault came in
- * between. The lane has the fault if it armed the page since then.
+ * between. The lane has the fault if it armed the page since then. A page that perhaps lies
+ * elsewhere was perhaps passed over.
  */
-static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before,
+static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before, bool apart,
 				const struct nrp_hint_fault *f, unsigned int run)
 {
 	uint64_t lane = c->lane[run], armed = c->host;
@@ -247,6 +255,8 @@ static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before,
 
 	if (!lane || lane <= fault_before)
 		return NRP_KNOWN_NO; /* not armed by the lane since its last fault */
+	if (apart && passed_over != REFUSES_NONE)
+		return NRP_KNOWN_NOT;
 	if (lane == c->host)
 		return NRP_KNOWN_YES;
 	if (c->last_change > fault_before)
@@ -280,6 +290,8 @@ static void remember(struct cell *c, const struct nrp_hint_fault *f)
 int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_t vm_start,
 			    const struct nrp_hint_fault *f, enum nrp_known ret[NRP_SCAN_RUNS])
 {
+	bool moved = NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, mem_nid) ||
+		     f->src_nid != f->mem_nid;
 	uint32_t size = nrp_fault_pages(f);
 	struct cell *c = get_cell(e, space, vm_start, f->addr);
 	struct vma_state *v = nrp_pages_get(e->vmas, space, vm_start);
@@ -296,10 +308,14 @@ int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_
 	for (int r = 0; r < NRP_SCAN_RUNS; r++) {
 		/* Two threads at the same entry: what holds for the first holds for the second. */
 		if (!p->fault || p->fault < c->host)
-			p->had[r] = (uint8_t)has_fault(c, p->fault, f, (unsigned int)r);
+			p->had[r] = (uint8_t)has_fault(c, p->fault, p->apart >> r & 1, f,
+						       (unsigned int)r);
 		ret[r] = (enum nrp_known)p->had[r];
+		if (moved && ret[r] != NRP_KNOWN_YES)
+			p->apart |= (uint8_t)(1u << r);
 	}
 	p->fault = f->time;
+	c->apart |= p->apart;
 	remember(c, f);
 	return 0;
 }

@@ -47,10 +47,10 @@ struct lane {
 	struct vma_account *vma;
 	size_t nr_vmas, vma_room;
 	struct run_ranges run[NRP_SCAN_RUNS]; /* of the pass */
-	struct run_ranges all;                /* of the capture */
+	struct run_ranges all, possible;      /* of the capture */
 	size_t *pending; /* scratch: next fault of the pass to apply, per VMA */
 	size_t pending_room;
-	uint64_t passes, possible, recorded;
+	uint64_t passes, recorded;
 	const struct nrp_scan_meanwhile *meanwhile;
 	struct {
 		enum nrp_known had[NRP_SCAN_RUNS]; /* which run has the fault */
@@ -383,7 +383,8 @@ static int settle(struct lane *l, struct space_account *sa, uint64_t time)
 
 			for (int before = 0; before < k; before++)
 				new &= !has_range(&l->run[before], &l->run[k].at[i]);
-			l->possible += new;
+			if (new &&push_range(&l->possible, &l->run[k].at[i]) < 0)
+				return -ENOMEM;
 			if (new && !sa->mm.uncertain)
 				sa->mm.uncertain = time;
 		}
@@ -568,9 +569,7 @@ static bool starved(const struct vma_account *v, const struct account *a,
 
 static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
 {
-	struct nrp_scan_lane out = { .passes = l->passes,
-				     .possible_ranges = l->possible,
-				     .armed_ranges_recorded = l->recorded };
+	struct nrp_scan_lane out = { .passes = l->passes, .armed_ranges_recorded = l->recorded };
 
 	out.vma = calloc(l->nr_vmas ? l->nr_vmas : 1, sizeof(*out.vma));
 	out.mm = calloc(l->trace->nr_spaces, sizeof(*out.mm));
@@ -599,6 +598,9 @@ static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
 	out.range = l->all.at;
 	out.nr_ranges = l->all.count;
 	l->all = (struct run_ranges){ 0 };
+	out.possible = l->possible.at;
+	out.possible_ranges = l->possible.count;
+	l->possible = (struct run_ranges){ 0 };
 	*ret = out;
 	return 0;
 }
@@ -629,6 +631,7 @@ static void free_lane(struct lane *l)
 	for (int r = 0; r < NRP_SCAN_RUNS; r++)
 		free(l->run[r].at);
 	free(l->all.at);
+	free(l->possible.at);
 	free(l->pending);
 	free(l->during);
 	free(l->space);
@@ -665,6 +668,7 @@ int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
 void nrp_scan_lane_clear(struct nrp_scan_lane *lane)
 {
 	free(lane->range);
+	free(lane->possible);
 	free(lane->vma);
 	free(lane->mm);
 	memset(lane, 0, sizeof(*lane));

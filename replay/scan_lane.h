@@ -117,8 +117,10 @@ struct nrp_scan_lane {
 	size_t nr_vmas;
 	struct nrp_scan_lane_mm *mm;
 	size_t nr_mms;
-	uint64_t passes;          /* that walked */
-	uint64_t possible_ranges; /* ranges that only some of the unknown facts give */
+	uint64_t passes;                      /* that walked */
+	struct nrp_scan_lane_range *possible; /* that only some of the unknown facts give; in time
+						 order */
+	size_t possible_ranges;
 	uint64_t armed_ranges_recorded;
 };
 

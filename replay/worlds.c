@@ -143,6 +143,7 @@ int nrp_worlds_scan_pass(struct nrp_worlds *w, const struct nrp_scan_pass *pass)
 	mm = nrp_address_space(w->spaces, (uint32_t)number);
 	mm->passes++;
 	mm->single_threaded = !NRP_NULL(pass, scan_pass, mm_users) && pass->mm_users == 1;
+	w->has_threads |= !mm->single_threaded;
 	mm->kept = 0;
 	for (int i = 0; i < w->nr_worlds; i++) {
 		bool keep = !(w->thinned & (mm->diverged | w->diverged) & UINT32_C(1) << i) ||
@@ -617,18 +618,25 @@ const struct nrp_locality *nrp_worlds_locality(const struct nrp_worlds *w)
 	return w->locality;
 }
 
-int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t page,
-			bool *ret_tainted)
+static const struct nrp_page *seen_page(struct nrp_worlds *w, uint64_t mm, uint64_t page)
 {
 	int64_t number = nrp_address_space_of(w->spaces, mm);
 	const struct nrp_page *p = NULL;
-	int nid;
 
-	*ret_tainted = false;
 	if (number >= 0)
 		p = nrp_page_table_find(w->pages, nrp_address_space(w->spaces, (uint32_t)number),
 					(uint32_t)number, page);
-	if (!p || !p->seen)
+	return p && p->seen ? p : NULL;
+}
+
+int nrp_worlds_location(struct nrp_worlds *w, int world, uint64_t mm, uint64_t page,
+			bool *ret_tainted)
+{
+	const struct nrp_page *p = seen_page(w, mm, page);
+	int nid;
+
+	*ret_tainted = false;
+	if (!p)
 		return NRP_NOWHERE;
 	nid = nrp_places_nid(p->split ? nrp_worlds_places(w, p->split) : NULL, world, p->nid);
 	*ret_tainted = nid != p->nid;
@@ -642,9 +650,36 @@ int64_t nrp_worlds_space(struct nrp_worlds *w, uint64_t mm)
 
 bool nrp_worlds_knows(struct nrp_worlds *w, uint64_t mm, uint64_t page)
 {
-	bool tainted;
+	return seen_page(w, mm, page) != NULL;
+}
 
-	return nrp_worlds_location(w, 0, mm, page, &tainted) != NRP_NOWHERE;
+bool nrp_worlds_is_apart(struct nrp_worlds *w, uint64_t mm, uint64_t page)
+{
+	const struct nrp_page *p = seen_page(w, mm, page);
+
+	return p && p->split;
+}
+
+uint64_t nrp_worlds_arrivals(struct nrp_worlds *w, uint64_t mm)
+{
+	int64_t number = nrp_address_space_of(w->spaces, mm);
+
+	return number < 0 ? 0 : nrp_address_space(w->spaces, (uint32_t)number)->arrivals;
+}
+
+uint32_t nrp_worlds_tasks(const struct nrp_worlds *w)
+{
+	return w->nr_tasks;
+}
+
+unsigned int nrp_worlds_nodes(struct nrp_worlds *w, uint64_t mm)
+{
+	int64_t number = nrp_address_space_of(w->spaces, mm);
+	unsigned int nodes = 0;
+
+	for (int n = 0; number >= 0 && n < w->nr_nodes; n++)
+		nodes += nrp_address_space(w->spaces, (uint32_t)number)->presence[n].threads > 0;
+	return nodes;
 }
 
 double nrp_worlds_away(struct nrp_worlds *w, uint64_t mm, int nid, uint64_t time)

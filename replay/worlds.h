@@ -27,7 +27,13 @@
 enum nrp_unknown { NRP_UNKNOWN_FAILS, NRP_UNKNOWN_EXPECTED, NRP_UNKNOWN_SUCCEEDS };
 
 /* Would the lane's scanner have armed the page of this fault? */
-enum nrp_armed { NRP_ARMED_YES, NRP_ARMED_NO, NRP_ARMED_UNKNOWN };
+enum nrp_armed {
+	NRP_ARMED_YES,
+	NRP_ARMED_NO,      /* it did not come by, and does not any more */
+	NRP_ARMED_LATER,   /* nor had it come by, but it perhaps does after the fault */
+	NRP_ARMED_REFUSED, /* it came by and left this page alone */
+	NRP_ARMED_UNKNOWN,
+};
 
 /* Decides an attempt of @pages base pages to @nid at @time; for tests and special lanes. */
 typedef bool (*nrp_admit_fn)(void *context, uint64_t time, int nid, uint64_t pages);
@@ -51,20 +57,23 @@ struct nrp_world_config {
 	 * rarely as once per longest scan period: faults of passes in between are dropped.
 	 */
 	bool thin_after_divergence;
-	bool diverged; /* from the start */
+	bool diverged;   /* from the start */
+	bool leaves_out; /* the lane's scanner leaves out faults of the record */
 };
 
 struct nrp_world_result {
 	uint64_t hint_faults, hint_fault_pages;
 	uint64_t remote_faults;    /* hint faults whose page is on another node in this world */
 	uint64_t extra_faults_max; /* missing faults: at most so many more, all remote */
+	uint64_t extra_moves_max;  /* base pages that these can move: each once */
 	uint64_t attempts, admitted, denied; /* at the limiter's place */
 	uint64_t attempt_pages;
 	uint64_t moves, moved_pages;
 	uint64_t suppressed;     /* recorded moves of pages that this world left where they were */
 	uint64_t added;          /* moves that the record does not have */
 	uint64_t model_attempts; /* attempts that the record does not have */
-	uint64_t new_attempts;   /* admitted, but on record refused or not made */
+	uint64_t new_attempts;   /* admitted, but on record refused, failed or not made */
+	uint64_t new_waiters;    /* that these can block: at most */
 	uint64_t undecided_filters; /* filter calls with unknown inputs */
 	uint64_t unarmed_faults;    /* recorded faults that the lane's scanner leaves out */
 	uint64_t unarmed_unknown;   /* recorded faults that it perhaps leaves out */
@@ -135,8 +144,18 @@ int nrp_worlds_location(struct nrp_worlds *worlds, int world, uint64_t mm, uint6
 int64_t nrp_worlds_space(struct nrp_worlds *worlds, uint64_t mm);
 /* Has a fault shown this page so far? */
 bool nrp_worlds_knows(struct nrp_worlds *worlds, uint64_t mm, uint64_t page);
+/* Is it elsewhere than on record in some world, or perhaps? */
+bool nrp_worlds_is_apart(struct nrp_worlds *worlds, uint64_t mm, uint64_t page);
 /* Seconds until @time for which the address space had threads on other nodes than @nid. */
 double nrp_worlds_away(struct nrp_worlds *worlds, uint64_t mm, int nid, uint64_t time);
+
+/* How often, so far, a thread of the address space came to a node where it was not before. */
+uint64_t nrp_worlds_arrivals(struct nrp_worlds *worlds, uint64_t mm);
+
+/* Tasks seen so far. */
+uint32_t nrp_worlds_tasks(const struct nrp_worlds *worlds);
+/* On how many nodes it has threads now, as far as seen. */
+unsigned int nrp_worlds_nodes(struct nrp_worlds *worlds, uint64_t mm);
 
 /* When a fault is decided: the attempt's first event, else the fault itself. */
 static inline uint64_t nrp_worlds_decision_time(const struct nrp_hint_fault *f)

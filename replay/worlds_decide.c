@@ -205,6 +205,40 @@ static bool filter_passes(struct nrp_worlds *w, int i, const struct nrp_step *s,
 
 /* ---- the decision ------------------------------------------------------------------- */
 
+/*
+ * An attempt that the record does not have may block whoever maps the page: as many others as map
+ * it at the fault, if no address space has more threads than one; else all tasks that are seen.
+ */
+static void note_new_attempt(const struct nrp_worlds *w, struct nrp_world *world,
+			     const struct nrp_step *s)
+{
+	bool known = !NRP_NULL(s->f, hint_fault, mapcount) && s->f->mapcount >= 0;
+	uint64_t others = w->nr_tasks - 1;
+
+	if (known && (!w->has_threads || (uint64_t)s->f->mapcount > others))
+		others = (uint64_t)s->f->mapcount;
+	world->result.new_attempts++;
+	world->result.new_waiters += others;
+}
+
+/*
+ * The recorded fault came to nothing, perhaps because another one, under another name of its page,
+ * was just moving it. Where the lane leaves out that other one, this one may succeed. If the page
+ * is still shared, both were armed by one scan, before a fork, and the lane has both or none: then
+ * only if it had been moved, and has not here.
+ */
+static bool may_succeed(const struct nrp_world *world, const struct nrp_step *s)
+{
+	bool shared = !NRP_NULL(s->f, hint_fault, mapcount) && s->f->mapcount > 0;
+
+	if (!world->config.leaves_out || world->config.unknown != NRP_UNKNOWN_SUCCEEDS ||
+	    s->moved || s->refused)
+		return false;
+	return (s->overtaken && world->apart) ||
+	       (!shared && !s->overtaken &&
+		(s->page->mappings || s->context->armed[world->config.lane] == NRP_ARMED_UNKNOWN));
+}
+
 /* Does the kernel's own attempt from the same node say what happens here too? */
 static bool try_recorded(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s)
 {
@@ -212,7 +246,12 @@ static bool try_recorded(struct nrp_worlds *w, struct nrp_world *world, const st
 		return s->moved; /* moved without an attempt on record: as recorded */
 	if (!admit(w, world, s, s->f->attempt_nid))
 		return false;
-	world->result.new_attempts += s->refused;
+	if (may_succeed(world, s)) {
+		note_new_attempt(w, world, s);
+		return true;
+	}
+	if (s->refused)
+		note_new_attempt(w, world, s);
 	return s->refused || s->overtaken ? unknown_outcome(w, world) : s->moved;
 }
 
@@ -221,7 +260,7 @@ static bool try_unrecorded(struct nrp_worlds *w, struct nrp_world *world, const 
 	world->result.model_attempts++;
 	if (!admit(w, world, s, s->this))
 		return false;
-	world->result.new_attempts++;
+	note_new_attempt(w, world, s);
 	return unknown_outcome(w, world);
 }
 
@@ -275,6 +314,9 @@ static int decide(struct nrp_worlds *w, int i, const struct nrp_step *s,
 		 */
 		if (tried && try_recorded(w, world, s))
 			nid = s->attempted ? s->f->attempt_nid : s->this;
+		else if (!tried && remote && !s->filtered && may_succeed(world, s) &&
+			 try_unrecorded(w, world, s))
+			nid = s->this;
 	} else if (remote && filter_passes(w, i, s, place)) {
 		bool moves = at_record && tried ? try_recorded(w, world, s)
 						: try_unrecorded(w, world, s);
@@ -300,11 +342,13 @@ static void exchange_cpupid(const struct nrp_worlds *w, int i, const struct nrp_
 }
 
 void nrp_world_missing(struct nrp_worlds *w, int i, struct nrp_place *place, uint64_t addr,
-		       const struct nrp_mm *mm, uint64_t until)
+		       const struct nrp_mm *mm, uint64_t until, uint64_t apart_pages)
 {
-	if (place->apart_since)
-		w->world[i].result.extra_faults_max +=
-			nrp_mm_count(mm, addr, place->apart_since, until);
+	struct nrp_world_result *r = &w->world[i].result;
+	uint64_t n = place->apart_since ? nrp_mm_count(mm, addr, place->apart_since, until) : 0;
+
+	r->extra_faults_max += n;
+	r->extra_moves_max += n ? apart_pages : 0;
 	place->apart_since = 0;
 }
 
@@ -319,13 +363,48 @@ static bool armed_here(struct nrp_worlds *w, int i, const struct nrp_step *s, bo
 	switch (s->context->armed[world->config.lane]) {
 	case NRP_ARMED_YES:
 		return true;
-	case NRP_ARMED_NO:
-		world->result.unarmed_faults++;
-		return false;
-	default:
+	case NRP_ARMED_UNKNOWN:
 		world->result.unarmed_unknown++;
 		return world->config.unknown != NRP_UNKNOWN_FAILS;
+	default:
+		world->result.unarmed_faults++;
+		return false;
 	}
+}
+
+/*
+ * Not armed at this fault, the page stays remote where the record has it local from now on. The
+ * lane's scanner comes by later, arms it, and its next touch, which the record cannot show, is a
+ * fault: there it goes the same way.
+ */
+static bool faults_later(struct nrp_worlds *w, int i, const struct nrp_step *s, int nid)
+{
+	const struct nrp_world_config *c = &w->world[i].config;
+
+	return s->context->armed[c->lane] == NRP_ARMED_LATER && s->is_private && s->moved &&
+	       s->kept >> i & 1 && nid != s->this && s->observed_nid == s->this &&
+	       c->unknown != NRP_UNKNOWN_FAILS;
+}
+
+/* Local on record from now on, and so never armed; where it is remote, and a scanner comes, it is.
+ */
+static bool may_miss(const struct nrp_step *s, int lane)
+{
+	return s->is_private && s->observed_nid == s->this &&
+	       s->context->armed[lane] != NRP_ARMED_NO;
+}
+
+static bool move_later(struct nrp_worlds *w, struct nrp_world *world, const struct nrp_step *s)
+{
+	world->result.hint_faults++;
+	world->result.hint_fault_pages += s->pages;
+	world->result.remote_faults++;
+	if (!try_unrecorded(w, world, s))
+		return false;
+	world->result.moves++;
+	world->result.moved_pages += s->pages;
+	world->result.added++;
+	return true;
 }
 
 static void keep_waits(struct nrp_world_result *r, const struct nrp_fault_waits *w)
@@ -340,7 +419,7 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 {
 	struct nrp_world *world = &w->world[i];
 	uint64_t denied = world->result.denied;
-	bool tainted = place->nid != s->page->nid;
+	bool tainted = place->nid != s->page->nid, later;
 	int nid_before, nid;
 
 	world->tries = false;
@@ -350,12 +429,20 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 	if (!place->cpupid_apart && !NRP_NULL(s->f, hint_fault, last_cpupid))
 		place->last_cpupid = s->f->last_cpupid;
 	nid = nid_before = place->nid;
+	/* Refused now, a page was so at all scans since it was last: they armed nothing. */
+	if (s->context->armed[world->config.lane] == NRP_ARMED_REFUSED)
+		place->apart_since = 0;
 	if (s->is_private)
-		nrp_world_missing(w, i, place, s->f->addr, s->mm, s->f->time);
+		nrp_world_missing(w, i, place, s->f->addr, s->mm, s->f->time,
+				  tainted ? s->pages : 0);
+	world->apart = tainted;
+	later = faults_later(w, i, s, nid_before);
 	if (!armed_here(w, i, s, tainted, nid_before)) {
 		/* The record's page remembers this access, this world's does not. */
 		place->cpupid_apart |= s->filtered;
-		if (s->moved && !tainted)
+		if (later && move_later(w, world, s))
+			place->nid = (int16_t)s->this;
+		else if (s->moved && !tainted)
 			world->result.suppressed++;
 	} else {
 		nid = decide(w, i, s, place);
@@ -376,6 +463,6 @@ void nrp_world_step(struct nrp_worlds *w, int i, const struct nrp_step *s, struc
 		keep_waits(&world->result, &s->context->waits);
 	if (s->overtaken && !tainted)
 		place->nid = s->page->nid;
-	if (s->is_private && place->nid != s->this && s->observed_nid == s->this)
+	if (may_miss(s, world->config.lane) && (place->nid != s->this || later))
 		place->apart_since = s->f->time;
 }

@@ -14,7 +14,7 @@ struct nrp_place {
 	int16_t nid;
 	bool cpupid_apart; /* last_cpupid differs from the recorded one */
 	uint32_t last_cpupid;
-	/* Single-threaded: remote here, local on record, since then; 0: not. */
+	/* Single-threaded: (perhaps) remote here, local on record, since then; 0: not. */
 	uint64_t apart_since;
 };
 
@@ -70,7 +70,9 @@ struct nrp_world {
 	struct nrp_ratelimit_window *window; /* [nr_nodes] */
 	bool *window_open;                   /* [nr_nodes] */
 	double expected;                     /* accumulates the success rate */
-	bool tries;                          /* made an attempt at the fault under way */
+	/* At the fault under way: */
+	bool tries; /* made an attempt */
+	bool apart; /* the page is elsewhere than on record */
 };
 
 /* Worlds whose window on a node is full, as long as all these windows last. */
@@ -124,6 +126,7 @@ struct nrp_worlds {
 	bool same_filter;     /* all worlds have the host's */
 	bool one_filter;      /* all worlds have the same */
 	bool filter_passes;   /* some world asks no filter (tests) */
+	bool has_threads;     /* an address space was scanned that may have several */
 	struct nrp_world world[NRP_MAX_WORLDS];
 	struct nrp_full_windows *full;           /* [nr_nodes] */
 	struct nrp_common_count remote, refused; /* of quiet faults; not in the results yet */
@@ -219,9 +222,12 @@ int nrp_worlds_concentrate(struct nrp_worlds *w);
 
 void nrp_world_step(struct nrp_worlds *w, int world, const struct nrp_step *s,
 		    struct nrp_place *place);
-/* Missing faults of a page that is remote in the world but was local on record (E2). */
+/*
+ * Missing faults of a page that is remote in the world but was local on record (E2). @apart_pages:
+ * base pages, if they are elsewhere than on record now, else 0.
+ */
 void nrp_world_missing(struct nrp_worlds *w, int world, struct nrp_place *place, uint64_t addr,
-		       const struct nrp_mm *mm, uint64_t until);
+		       const struct nrp_mm *mm, uint64_t until, uint64_t apart_pages);
 
 /* What the filter says to a remote page; NRP_FILTER_UNDECIDED: cannot be told. */
 enum nrp_filter_answer nrp_world_filter(const struct nrp_worlds *w, enum nrp_filter_variant filter,

@@ -182,7 +182,7 @@ void nrp_worlds_close_page(struct nrp_worlds *w, struct nrp_page *p)
 			struct nrp_place place = places->group[k].place;
 
 			nrp_world_missing(w, nrp_next_world(&left), &place, p->vfn << w->page_shift,
-					  mm, w->now);
+					  mm, w->now, place.nid != p->nid ? p->pages : 0);
 		}
 	w->failed |= book_page(w, p, nrp_worlds_seconds(w, w->now)) < 0;
 }

@@ -22,13 +22,13 @@ static uint32_t find_present(struct nrp_worlds *w, const struct nrp_step *s, int
 	for (uint32_t left = armed == NRP_ARMED_YES ? 0 : present; left;) {
 		struct nrp_world_result *r = &w->world[nrp_next_world(&left)].result;
 
-		r->unarmed_faults += armed == NRP_ARMED_NO;
+		r->unarmed_faults += armed != NRP_ARMED_UNKNOWN;
 		r->unarmed_unknown += armed == NRP_ARMED_UNKNOWN;
 	}
-	if (armed == NRP_ARMED_NO)
-		present = 0;
-	else if (armed == NRP_ARMED_UNKNOWN)
+	if (armed == NRP_ARMED_UNKNOWN)
 		present &= ~w->fails;
+	else if (armed != NRP_ARMED_YES)
+		present = 0;
 	return present;
 }
 

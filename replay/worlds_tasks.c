@@ -67,6 +67,7 @@ static void enter_node(struct nrp_worlds *w, const struct nrp_task *t, double no
 	struct nrp_mm *mm = nrp_address_space(w->spaces, t->mm - 1);
 	struct nrp_presence *p = &mm->presence[t->node];
 
+	mm->arrivals++;
 	if (!p->threads) {
 		nrp_locality_settle(w->locality, t->mm - 1, mm->presence);
 		p->since = now;

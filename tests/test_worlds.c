@@ -472,6 +472,155 @@ static void test_unknown_outcome(void **state)
  * 70 s thread 258 comes from node 1, young, with thread 2's pid byte: the page is its own (D4) and
  * moves back. Thread 3's mark would have kept it (D5).
  */
+/* One world that takes unknown facts as @unknown; a fault at 1500 that the lane does not have. */
+static struct nrp_worlds *without_move(const struct nrp_host_facts *facts, uint64_t *after,
+				       enum nrp_unknown unknown, enum nrp_armed armed)
+{
+	struct nrp_worlds *w = new_world(facts, after, unknown);
+	struct nrp_fault_context context = { .armed = { armed } };
+	struct nrp_hint_fault f = fault(1500, 1, 0, MOVED);
+
+	*after = 0;
+	scan(w, 1000, 1, 0, 1 << 20);
+	assert_int_equal(nrp_worlds_fault(w, &f, &context), 0);
+	for (uint64_t time = 2000; time <= 4000; time += 1000)
+		scan(w, time, 1, 0, 1 << 20);
+	assert_int_equal(nrp_worlds_finish(w, 5000), 0);
+	return w;
+}
+
+/*
+ * The lane's scanner comes by after the fault that it lacks: there the page stays, or a fault that
+ * is not on record moves it.
+ */
+static void test_page_armed_later_moves_later(void **state)
+{
+	static const struct {
+		enum nrp_armed armed;
+		enum nrp_unknown unknown;
+		uint64_t faults, moves, missing;
+		int nid;
+	} cases[] = {
+		/* If it does not move, it faults in each of the three passes. */
+		{ NRP_ARMED_LATER, NRP_UNKNOWN_SUCCEEDS, 1, 1, 3, 1 },
+		{ NRP_ARMED_LATER, NRP_UNKNOWN_FAILS, 0, 0, 3, 0 },
+		/* They are none of the lane's. */
+		{ NRP_ARMED_NO, NRP_UNKNOWN_SUCCEEDS, 0, 0, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct nrp_host_facts facts = host();
+		uint64_t after;
+		struct nrp_worlds *w =
+			without_move(&facts, &after, cases[i].unknown, cases[i].armed);
+		const struct nrp_world_result *r = nrp_worlds_result(w, 0);
+		bool tainted;
+
+		assert_int_equal(r->hint_faults, cases[i].faults);
+		assert_int_equal(r->moves, cases[i].moves);
+		assert_int_equal(nrp_worlds_location(w, 0, MM, PAGE, &tainted), cases[i].nid);
+		assert_int_equal(r->extra_faults_max, cases[i].missing);
+		nrp_worlds_free(w);
+	}
+}
+
+/*
+ * A page that the lane's filter refuses stays remote. Refused again at 4500, it was so in the three
+ * passes before; with nothing more to see, they may have armed it and each fault.
+ */
+static void test_refused_page_misses_no_faults_until_it_is_refused_again(void **state)
+{
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		struct nrp_host_facts facts = host();
+		struct nrp_fault_context context = { .armed = { NRP_ARMED_REFUSED } };
+		const struct nrp_hint_fault f[] = { fault(1500, 1, 0, MOVED),
+						    fault(4500, 2, 1, MOVED) };
+		uint64_t after = 0;
+		struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_SUCCEEDS);
+
+		scan(w, 1000, 1, 0, 1 << 20);
+		assert_int_equal(nrp_worlds_fault(w, &f[0], &context), 0);
+		for (uint64_t time = 2000; time <= 4000; time += 1000)
+			scan(w, time, 1, 0, 1 << 20);
+		if (again)
+			assert_int_equal(nrp_worlds_fault(w, &f[1], &context), 0);
+		assert_int_equal(nrp_worlds_finish(w, 5000), 0);
+		assert_int_equal(nrp_worlds_result(w, 0)->hint_faults, 0);
+		assert_int_equal(nrp_worlds_result(w, 0)->moves, 0);
+		assert_int_equal(nrp_worlds_result(w, 0)->extra_faults_max, again ? 0 : 3);
+		/* The first of them moves it. */
+		assert_int_equal(nrp_worlds_result(w, 0)->extra_moves_max, again ? 0 : 1);
+		nrp_worlds_free(w);
+	}
+}
+
+/*
+ * An attempt that came to nothing on record, in a lane that leaves out faults: what was in its way
+ * may be gone. While the page is shared, whatever was is there, too.
+ */
+static void test_failed_attempt_may_succeed_where_others_are_left_out(void **state)
+{
+	static const struct {
+		enum nrp_unknown unknown;
+		bool leaves_out;
+		int32_t mapcount;
+		uint64_t moves;
+	} cases[] = {
+		{ NRP_UNKNOWN_SUCCEEDS, true, 0, 1 },
+		{ NRP_UNKNOWN_EXPECTED, true, 0, 0 },
+		{ NRP_UNKNOWN_SUCCEEDS, false, 0, 0 },
+		{ NRP_UNKNOWN_SUCCEEDS, true, 2, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nrp_host_facts facts = host();
+		struct nrp_fault_context context = { .armed = { NRP_ARMED_UNKNOWN } };
+		struct nrp_world_config config = { .limiter = { .variant = NRP_RATELIMIT_NONE },
+						   .nr_nodes = 2,
+						   .filter = NRP_FILTER_61,
+						   .filter_passes = true,
+						   .leaves_out = cases[i].leaves_out,
+						   .unknown = cases[i].unknown };
+		struct nrp_hint_fault f = fault(1500, 1, 0, DENIED);
+		struct nrp_worlds *w;
+
+		NRP_SET(&f, hint_fault, mapcount, cases[i].mapcount);
+		assert_int_equal(nrp_worlds_new(&w, &facts, NRP_FILTER_61, 60000, 0, false, &config,
+						1, NULL),
+				 0);
+		scan(w, 1000, 1, 0, 1 << 20);
+		assert_int_equal(nrp_worlds_fault(w, &f, &context), 0);
+		assert_int_equal(nrp_worlds_finish(w, 2000), 0);
+		assert_int_equal(nrp_worlds_result(w, 0)->moves, cases[i].moves);
+		assert_int_equal(nrp_worlds_result(w, 0)->new_attempts, cases[i].moves);
+		/* Nobody else maps the page. */
+		assert_int_equal(nrp_worlds_result(w, 0)->new_waiters, 0);
+		nrp_worlds_free(w);
+	}
+}
+
+/* As many as map the page, if each is one thread. */
+static void test_new_attempt_blocks_at_most_the_others_that_map_the_page(void **state)
+{
+	struct nrp_host_facts facts = host();
+	struct nrp_fault_context context = { .refused = true };
+	uint64_t after = 0;
+	struct nrp_hint_fault f = fault(1500, 1, 0, DENIED);
+	struct nrp_worlds *w = new_world(&facts, &after, NRP_UNKNOWN_SUCCEEDS);
+
+	(void)state;
+	NRP_SET(&f, hint_fault, mapcount, 7);
+	scan(w, 1000, 1, 0, 1 << 20);
+	assert_int_equal(nrp_worlds_fault(w, &f, &context), 0);
+	assert_int_equal(nrp_worlds_finish(w, 2000), 0);
+	assert_int_equal(nrp_worlds_result(w, 0)->new_attempts, 1);
+	assert_int_equal(nrp_worlds_result(w, 0)->new_waiters, 7);
+	nrp_worlds_free(w);
+}
+
 static void test_left_out_fault_leaves_no_mark(void **state)
 {
 	const uint64_t ms = 1000000;
@@ -577,6 +726,10 @@ int main(void)
 		cmocka_unit_test(test_overtaken_fault_of_a_moved_page),
 		cmocka_unit_test(test_residency),
 		cmocka_unit_test(test_unknown_outcome),
+		cmocka_unit_test(test_page_armed_later_moves_later),
+		cmocka_unit_test(test_refused_page_misses_no_faults_until_it_is_refused_again),
+		cmocka_unit_test(test_failed_attempt_may_succeed_where_others_are_left_out),
+		cmocka_unit_test(test_new_attempt_blocks_at_most_the_others_that_map_the_page),
 		cmocka_unit_test(test_left_out_fault_leaves_no_mark),
 		cmocka_unit_test(test_null),
 	};
