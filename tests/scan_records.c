@@ -70,7 +70,7 @@ void add_pass_until(struct scan_records *r, uint64_t ms, uint64_t end_ms, int32_
 	NRP_SET(&p, scan_pass, tid, tid);
 	NRP_SET(&p, scan_pass, mm, r->mm);
 	NRP_SET(&p, scan_pass, jiffies, ms);
-	NRP_SET(&p, scan_pass, jiffies_end, ms);
+	NRP_SET(&p, scan_pass, jiffies_end, ms + r->ticks);
 	NRP_SET(&p, scan_pass, mm_scan_seq, seq);
 	NRP_SET(&p, scan_pass, scan_offset, offset_mb * MB);
 	NRP_SET(&p, scan_pass, next_scan, ms);
