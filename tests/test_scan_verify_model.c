@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Captures of kernels that the model of scan_model.c plays: random address spaces whose VMAs come,
+ * grow and are unmapped, with faults and forks between the passes. The verification must explain
+ * each pass with the generation that made it (spec scan.md 6: own-policy replay is exact).
+ */
+#include "replay/scan_lane.h"
+#include "scan_model.h"
+#include "scan_records.h"
+#include "test_random.h"
+
+#define WORLDS 12 /* of each generation */
+#define PASSES 60
+/* A page of the model stands for a huge page, so a pass arms 128 of them. */
+#define UNIT_MB UINT64_C(2)
+#define SCAN_UNITS 128
+
+struct player {
+	struct model m;
+	struct scan_records r;
+	uint64_t random, ms;
+};
+
+static bool chance(struct player *p, uint64_t percent)
+{
+	return random_range(&p->random, 1, 100) <= percent;
+}
+
+static int pick(struct player *p, int lo, int hi)
+{
+	return (int)random_range(&p->random, (uint64_t)lo, (uint64_t)hi);
+}
+
+static int32_t any_tid(struct player *p)
+{
+	static const int32_t tids[] = { 100, 101, 189 };
+
+	return tids[pick(p, 0, p->r.nr_threads - 1)];
+}
+
+/* Pages [*ret_first, *ret_end) of a VMA; false: it has none. */
+static bool extent(const struct model *m, int vma, int *ret_first, int *ret_end)
+{
+	int first = 0, end;
+
+	while (first < MODEL_PAGES && m->page[first].vma != vma)
+		first++;
+	for (end = first; end < MODEL_PAGES && m->page[end].vma == vma; end++)
+		;
+	*ret_first = first;
+	*ret_end = end;
+	return first < end;
+}
+
+static void map(struct player *p)
+{
+	int start = pick(p, 0, MODEL_PAGES - 1), length = pick(p, 1, 60), first, end;
+	bool present = chance(p, 85), ineligible = p->m.generation && chance(p, 15);
+
+	for (int id = 0; id < MODEL_VMAS; id++) {
+		if (extent(&p->m, id, &first, &end))
+			continue;
+		p->m.vma[id] = (struct model_vma){ .class = ineligible ? pick(p, 0, 2) : -1 };
+		for (int i = start; i < start + length && i < MODEL_PAGES; i++) {
+			if (p->m.page[i].vma != NO_VMA)
+				break;
+			p->m.page[i] = (struct model_page){ .vma = id, .present = present };
+		}
+		return;
+	}
+}
+
+/* VMA 0 stays, so that a pass always meets one. */
+static void unmap(struct player *p)
+{
+	int first, end;
+
+	if (!extent(&p->m, pick(p, 1, MODEL_VMAS - 1), &first, &end))
+		return;
+	add_unmap(&p->r, p->ms, (uint64_t)first * UNIT_MB, (uint64_t)end * UNIT_MB);
+	for (int i = first; i < end; i++)
+		p->m.page[i] = (struct model_page){ .vma = NO_VMA };
+}
+
+static void grow(struct player *p)
+{
+	int vma = pick(p, 0, MODEL_VMAS - 1), first, end;
+
+	if (extent(&p->m, vma, &first, &end) && end < MODEL_PAGES && p->m.page[end].vma == NO_VMA)
+		p->m.page[end] = (struct model_page){ .vma = vma, .present = true };
+}
+
+static void fault(struct player *p)
+{
+	int at = pick(p, 0, MODEL_PAGES - 1), vma = p->m.page[at].vma, first, end;
+	int32_t tid = any_tid(p);
+
+	if (vma == NO_VMA || !p->m.page[at].armed)
+		return;
+	extent(&p->m, vma, &first, &end);
+	p->m.page[at].armed = false;
+	model_fault(&p->m, vma, tid);
+	add_fault(&p->r, p->ms * 1000, tid, (uint64_t)first * UNIT_MB, (uint64_t)end * UNIT_MB,
+		  (uint64_t)(at - first) * UNIT_MB * (MB / PAGE));
+}
+
+static void between_passes(struct player *p)
+{
+	p->ms += 10;
+	if (chance(p, 10))
+		unmap(p);
+	if (chance(p, 20))
+		map(p);
+	if (chance(p, 20))
+		grow(p);
+	p->ms += 10;
+	for (int n = pick(p, 0, 4); n > 0; n--, p->ms++)
+		fault(p);
+	if (p->r.nr_threads == 1 && chance(p, 4)) {
+		add_life(&p->r, p->ms, NRP_LIFE_FORK, 100, 5000);
+		p->m.seq = 0;
+	}
+	p->ms += random_range(&p->random, 10, 1500);
+}
+
+/* What @before did not have armed yet in the range, in entries. */
+static uint64_t entries(struct model *before, const struct model_event *e)
+{
+	uint64_t n = 0;
+
+	for (int i = e->first; i < e->last; i++) {
+		n += before->page[i].present && !before->page[i].armed;
+		before->page[i].armed |= before->page[i].present;
+	}
+	return n * UNIT_MB * (MB / PAGE);
+}
+
+static void pass(struct player *p)
+{
+	struct model_pass call = { .tid = any_tid(p),
+				   .nr_threads = p->r.nr_threads,
+				   .jiffies = p->ms,
+				   .tick_at = MODEL_EVENTS };
+	struct model before = p->m;
+
+	add_pass(&p->r, p->ms, call.tid, p->m.seq, (uint64_t)p->m.offset * UNIT_MB);
+	model_run(&p->m, &call);
+	for (int i = 0; i < p->m.nr_events; i++) {
+		const struct model_event *e = &p->m.event[i];
+		int first, end;
+
+		extent(&p->m, e->vma, &first, &end);
+		if (e->what >= ARMED_UNFILTERED)
+			add_range(&p->r, (uint64_t)e->first * UNIT_MB, (uint64_t)e->last * UNIT_MB,
+				  (uint64_t)first * UNIT_MB, (uint64_t)end * UNIT_MB,
+				  entries(&before, e), NULL);
+		else
+			/* Both number the reasons as the tracepoint does. */
+			add_skip(&p->r, (uint64_t)first * UNIT_MB, (uint64_t)end * UNIT_MB,
+				 (enum nrp_skip_reason)e->what);
+	}
+}
+
+static void new_player(struct player *p, int generation)
+{
+	scan_records_begin(&p->r, generation >= NRP_SCAN_VMA_P2);
+	p->r.nr_threads = pick(p, 1, 3);
+	p->m = (struct model){
+		.generation = generation, .scan_pages = SCAN_UNITS, .huge_pages = 1, .delay = 1000
+	};
+	for (int i = 0; i < MODEL_PAGES; i++)
+		p->m.page[i].vma = NO_VMA;
+	for (int i = 5; i < 9; i++)
+		p->m.page[i] = (struct model_page){ .vma = 0, .present = true };
+	p->m.vma[0].class = -1;
+	for (int i = pick(p, 1, 5); i > 0; i--)
+		map(p);
+	p->ms = 100000;
+}
+
+static void play(int generation, int world, uint64_t *random)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	static struct player p;
+	struct nrp_scan_verify v;
+	const struct nrp_scan_check *c;
+
+	p.random = random_next(random) | 1;
+	new_player(&p, generation);
+	for (int i = 0; i < PASSES; i++) {
+		between_passes(&p);
+		pass(&p);
+	}
+	scan_records_commit(&p.r);
+	assert_ok(nrp_scan_lane_verify(&v, p.r.store, &p.r.capture, &err), &err);
+	c = &v.check[generation];
+	if (v.passes != PASSES || c->agree != PASSES || c->races)
+		fail_msg("P%d, world %d: %llu of %llu passes agree, %llu with a tick, first not at "
+			 "%llu",
+			 generation, world, (unsigned long long)c->agree,
+			 (unsigned long long)v.passes, (unsigned long long)c->races,
+			 (unsigned long long)c->first_disagreement);
+	scan_records_end(&p.r);
+}
+
+static void play_all(int generation)
+{
+	uint64_t random = random_seed("scan_verify_model");
+
+	for (int world = 0; world < WORLDS; world++)
+		play(generation, world, &random);
+}
+
+static void test_p0_host_is_explained(void **state)
+{
+	(void)state;
+	play_all(NRP_SCAN_VMA_P0);
+}
+
+static void test_p2_host_is_explained(void **state)
+{
+	(void)state;
+	play_all(NRP_SCAN_VMA_P2);
+}
+
+static void test_p3_host_is_explained(void **state)
+{
+	(void)state;
+	play_all(NRP_SCAN_VMA_P3);
+}
+
+static void test_p4_host_is_explained(void **state)
+{
+	(void)state;
+	play_all(NRP_SCAN_VMA_P4);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_p0_host_is_explained),
+		cmocka_unit_test(test_p2_host_is_explained),
+		cmocka_unit_test(test_p3_host_is_explained),
+		cmocka_unit_test(test_p4_host_is_explained),
+	};
+
+	return cmocka_run_group_tests_name("scan_verify_model", tests, util_enter_dir,
+					   util_leave_dir);
+}
