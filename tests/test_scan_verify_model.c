@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Captures of kernels that the model of scan_model.c plays: random address spaces whose VMAs come,
- * grow and are unmapped, with faults and forks between the passes. The verification must explain
- * each pass with the generation that made it (spec scan.md 6: own-policy replay is exact).
+ * grow, are cut and unmapped, with faults and forks between the passes. The verification must
+ * explain each pass with the generation that made it (spec scan.md 6: own-policy replay is exact).
  */
 #include "replay/scan_lane.h"
 #include "scan_model.h"
@@ -52,30 +52,63 @@ static bool extent(const struct model *m, int vma, int *ret_first, int *ret_end)
 	return first < end;
 }
 
+static int free_id(const struct model *m)
+{
+	int id = 0, first, end;
+
+	while (id < MODEL_VMAS && extent(m, id, &first, &end))
+		id++;
+	return id;
+}
+
 static void map(struct player *p)
 {
-	int start = pick(p, 0, MODEL_PAGES - 1), length = pick(p, 1, 60), first, end;
+	int start = pick(p, 0, MODEL_PAGES - 1), length = pick(p, 1, 60);
 	bool present = chance(p, 85), ineligible = p->m.generation && chance(p, 15);
+	int id = free_id(&p->m);
 
-	for (int id = 0; id < MODEL_VMAS; id++) {
-		if (extent(&p->m, id, &first, &end))
-			continue;
-		p->m.vma[id] = (struct model_vma){ .class = ineligible ? pick(p, 0, 2) : -1 };
-		for (int i = start; i < start + length && i < MODEL_PAGES; i++) {
-			if (p->m.page[i].vma != NO_VMA)
-				break;
-			p->m.page[i] = (struct model_page){ .vma = id, .present = present };
-		}
+	if (id == MODEL_VMAS)
 		return;
+	p->m.vma[id] = (struct model_vma){ .class = ineligible ? pick(p, 0, 2) : -1 };
+	for (int i = start; i < start + length && i < MODEL_PAGES; i++) {
+		if (p->m.page[i].vma != NO_VMA)
+			break;
+		p->m.page[i] = (struct model_page){ .vma = id, .present = present };
 	}
+}
+
+/*
+ * What munmap() of [@start, @stop) leaves of the VMA [@first, @end): a part below is a new object,
+ * and so is one above if both are left; alone that keeps the state (2.1).
+ */
+static bool split(struct player *p, int vma, int first, int start, int stop, int end)
+{
+	struct model_vma fresh = { .class = p->m.vma[vma].class };
+	int upper = free_id(&p->m);
+
+	if (start == first)
+		return true;
+	if (stop < end) {
+		if (upper == MODEL_VMAS)
+			return false;
+		p->m.vma[upper] = fresh;
+		for (int i = stop; i < end; i++)
+			p->m.page[i].vma = upper;
+	}
+	p->m.vma[vma] = fresh;
+	return true;
 }
 
 /* VMA 0 stays, so that a pass always meets one. */
 static void unmap(struct player *p)
 {
-	int first, end;
+	int vma = pick(p, 1, MODEL_VMAS - 1), from, to, first, end;
 
-	if (!extent(&p->m, pick(p, 1, MODEL_VMAS - 1), &first, &end))
+	if (!extent(&p->m, vma, &from, &to))
+		return;
+	first = chance(p, 50) ? from : pick(p, from, to - 1);
+	end = chance(p, 50) ? to : pick(p, first + 1, to);
+	if (!split(p, vma, from, first, end, to))
 		return;
 	add_unmap(&p->r, p->ms, (uint64_t)first * UNIT_MB, (uint64_t)end * UNIT_MB);
 	for (int i = first; i < end; i++)
