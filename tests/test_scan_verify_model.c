@@ -211,6 +211,27 @@ static void new_player(struct player *p, int generation)
 	p->ms = 100000;
 }
 
+/* The host's own lane is the record, and hangs on nothing unknown. */
+static void check_own_lane(struct player *p, int generation, int world)
+{
+	struct nrp_scan_lane_config own = { .variant = (enum nrp_scan_vma_variant)generation,
+					    .scan_delay_ms = UINT64_MAX };
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_scan_lane lane;
+
+	assert_ok(nrp_scan_lane_run(&lane, p->r.store, &p->r.capture, &own, &err), &err);
+	assert_int_equal(lane.nr_mms, 1);
+	if (lane.mm[0].diverged || lane.mm[0].uncertain || lane.possible_ranges ||
+	    lane.nr_ranges != lane.armed_ranges_recorded)
+		fail_msg("P%d, world %d: diverged at %llu, uncertain at %llu; ranges %zu, possible "
+			 "%llu, recorded %llu",
+			 generation, world, (unsigned long long)lane.mm[0].diverged,
+			 (unsigned long long)lane.mm[0].uncertain, lane.nr_ranges,
+			 (unsigned long long)lane.possible_ranges,
+			 (unsigned long long)lane.armed_ranges_recorded);
+	nrp_scan_lane_clear(&lane);
+}
+
 static void play(int generation, int world, uint64_t *random)
 {
 	struct nrp_error err = NRP_ERROR_INIT;
@@ -233,6 +254,7 @@ static void play(int generation, int world, uint64_t *random)
 			 generation, world, (unsigned long long)c->agree,
 			 (unsigned long long)v.passes, (unsigned long long)c->races,
 			 (unsigned long long)c->first_disagreement);
+	check_own_lane(&p, generation, world);
 	scan_records_end(&p.r);
 }
 
