@@ -444,6 +444,26 @@ static void test_filtered_vmas_are_skipped_in_each_walk(void **state)
 	check_filtered(true);
 }
 
+/* B13: a pass of a task bound to one node changes nothing, and counts as one that returned early.
+ */
+static void test_pass_of_a_bound_task_changes_nothing(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 0, 10);
+	add_pass(&r, 3500, 100, 2, 0);
+	add_skip(&r, 0, 0, NRP_SKIP_CPUSET);
+	add_pass(&r, 4000, 100, 2, 0);
+	inactive_and_forced(&r, 0, 10);
+	verify(&r, &v);
+	check_all_agree(&v, 3);
+	assert_int_equal(v.idle, 1);
+	assert_int_equal(v.check[NRP_SCAN_VMA_P4].disagree, 0);
+	scan_records_end(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -461,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_without_a_tick_the_wait_goes_on),
 		cmocka_unit_test(test_tick_during_the_pass_may_turn_the_window),
 		cmocka_unit_test(test_filtered_vmas_are_skipped_in_each_walk),
+		cmocka_unit_test(test_pass_of_a_bound_task_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("scan_verify", tests, util_enter_dir, util_leave_dir);
