@@ -26,6 +26,8 @@ static void event(struct model *m, enum model_what what, int vma, int first, int
 {
 	if (m->nr_events == MODEL_EVENTS)
 		abort();
+	if (vma != NO_VMA)
+		m->state[m->nr_events] = m->vma[vma];
 	m->event[m->nr_events++] =
 		(struct model_event){ .what = what, .vma = vma, .first = first, .last = last };
 }

@@ -63,6 +63,7 @@ struct model {
 	int offset; /* page */
 	/* What the last pass did. */
 	struct model_event event[MODEL_EVENTS];
+	struct model_vma state[MODEL_EVENTS]; /* of the event's VMA then */
 	int nr_events;
 	int begin_wraps, end_wraps; /* sequences that ended at its beginnings and at its end */
 	int visits;
