@@ -14,3 +14,9 @@ foreach(name outcomes task_moves tiering)
 	target_link_libraries(test_${name} PRIVATE nrp_replay cmocka)
 	add_test(NAME ${name} COMMAND test_${name})
 endforeach()
+
+# The scanner beside a slow model of it, over random address spaces.
+add_executable(test_scan_model ${CMAKE_CURRENT_LIST_DIR}/test_scan_model.c
+	${CMAKE_CURRENT_LIST_DIR}/scan_model.c)
+target_link_libraries(test_scan_model PRIVATE nrp_policies cmocka)
+add_test(NAME scan_model COMMAND test_scan_model)

@@ -22,6 +22,7 @@ void scan_records_begin(struct scan_records *r, bool with_skips)
 
 	memset(r, 0, sizeof(*r));
 	r->nr_threads = 1;
+	r->mm = MM;
 	snprintf(r->path, sizeof(r->path), "scan-%d.db", number++);
 	r->store = util_open(r->path, NRP_STORE_CREATE);
 	util_capture(&c, "scan", 1);
@@ -67,9 +68,9 @@ void add_pass_until(struct scan_records *r, uint64_t ms, uint64_t end_ms, int32_
 	NRP_SET(&p, scan_pass, end_time, end_ms * MS);
 	NRP_SET(&p, scan_pass, cpu, 0);
 	NRP_SET(&p, scan_pass, tid, tid);
-	NRP_SET(&p, scan_pass, mm, MM);
+	NRP_SET(&p, scan_pass, mm, r->mm);
 	NRP_SET(&p, scan_pass, jiffies, ms);
-	NRP_SET(&p, scan_pass, jiffies_end, ms);
+	NRP_SET(&p, scan_pass, jiffies_end, ms + r->ticks);
 	NRP_SET(&p, scan_pass, mm_scan_seq, seq);
 	NRP_SET(&p, scan_pass, scan_offset, offset_mb * MB);
 	NRP_SET(&p, scan_pass, next_scan, ms);
@@ -105,7 +106,7 @@ void add_range(struct scan_records *r, uint64_t start_mb, uint64_t end_mb, uint6
 	NRP_SET(&g, scan_range, ordinal, r->ordinal - 1);
 	NRP_SET(&g, scan_range, cpu, 0);
 	NRP_SET(&g, scan_range, tid, r->tid);
-	NRP_SET(&g, scan_range, mm, MM);
+	NRP_SET(&g, scan_range, mm, r->mm);
 	NRP_SET(&g, scan_range, pass_time, r->pass_ms * MS);
 	NRP_SET(&g, scan_range, start, start_mb * MB);
 	NRP_SET(&g, scan_range, end, end_mb * MB);
@@ -135,7 +136,7 @@ void add_skip(struct scan_records *r, uint64_t vm_start_mb, uint64_t vm_end_mb,
 	NRP_SET(&s, scan_skip, ordinal, r->ordinal - 1);
 	NRP_SET(&s, scan_skip, cpu, 0);
 	NRP_SET(&s, scan_skip, tid, r->tid);
-	NRP_SET(&s, scan_skip, mm, MM);
+	NRP_SET(&s, scan_skip, mm, r->mm);
 	NRP_SET(&s, scan_skip, pass_time, r->pass_ms * MS);
 	NRP_SET(&s, scan_skip, scan_offset, r->offset);
 	NRP_SET(&s, scan_skip, vm_start, vm_start_mb * MB);
@@ -154,7 +155,7 @@ void add_fault(struct scan_records *r, uint64_t us, int32_t tid, uint64_t vm_sta
 	NRP_SET(&f, hint_fault, time, us * 1000);
 	NRP_SET(&f, hint_fault, cpu, 0);
 	NRP_SET(&f, hint_fault, tid, tid);
-	NRP_SET(&f, hint_fault, mm, MM);
+	NRP_SET(&f, hint_fault, mm, r->mm);
 	NRP_SET(&f, hint_fault, addr, vm_start_mb * MB + offset * PAGE);
 	NRP_SET(&f, hint_fault, vm_start, vm_start_mb * MB);
 	NRP_SET(&f, hint_fault, vm_end, vm_end_mb * MB);
@@ -191,7 +192,7 @@ void add_unmap(struct scan_records *r, uint64_t ms, uint64_t start_mb, uint64_t 
 	NRP_SET(&u, munmap, end_time, ms * MS + 2);
 	NRP_SET(&u, munmap, cpu, 0);
 	NRP_SET(&u, munmap, tid, 100);
-	NRP_SET(&u, munmap, mm, MM);
+	NRP_SET(&u, munmap, mm, r->mm);
 	NRP_SET(&u, munmap, start, start_mb * MB);
 	NRP_SET(&u, munmap, len, (end_mb - start_mb) * MB);
 	NRP_SET(&u, munmap, result, 0);

@@ -351,6 +351,93 @@ static void test_fault_of_a_page_armed_before_is_certain(void **state)
 	scan_records_end(&r);
 }
 
+/* ---- B4: a VMA scanned in part, and another thread ------------------------------------- */
+
+/*
+ * A[0,600) is thread 100's, D[700,710) thread 200's. A pass over D before shows the lanes that it
+ * is there; its page was touched again since.
+ */
+static void b4_record(struct scan_records *r)
+{
+	struct nrp_scan_vma_state a = { .pids_reset = FAR,
+					.pids = { 0, nrp_scan_pid_bit(100) },
+					.prev_seq = 4 };
+	struct nrp_scan_vma_state d = { .pids_reset = FAR,
+					.pids = { 0, nrp_scan_pid_bit(200) },
+					.prev_seq = 3 };
+
+	scan_records_begin(r, true);
+	r->nr_threads = 2;
+	add_pass(r, 49000, 200, 4, 650);
+	add_range(r, 700, 710, 700, 710, 2560, &d);
+	add_fault(r, 49500000, 200, 700, 710, 0);
+	add_pass(r, 50000, 100, 5, 0);
+	add_range(r, 0, 256, 0, 600, 65536, &a);
+	add_pass(r, 51000, 200, 5, 256);
+	add_skip(r, 0, 600, NRP_SKIP_IGNORE_PID);
+	add_range(r, 256, 512, 0, 600, 65536, &a);
+	add_pass(r, 52000, 200, 5, 512);
+	add_skip(r, 0, 600, NRP_SKIP_IGNORE_PID);
+	add_range(r, 512, 600, 0, 600, 22528, &a);
+	d.prev_seq = 4;
+	add_range(r, 700, 710, 700, 710, 1, &d);
+}
+
+static void test_another_thread_goes_on_since_p2(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	b4_record(&r);
+	/* In sequence 6 now, nothing left to arm: the second walk finds A completed. */
+	add_pass(&r, 53000, 100, 6, 0);
+	add_range(&r, 0, 256, 0, 600, 0, NULL);
+	add_range(&r, 256, 512, 0, 600, 0, NULL);
+	add_range(&r, 512, 600, 0, 600, 0, NULL);
+	add_skip(&r, 700, 710, NRP_SKIP_PID_INACTIVE);
+	add_skip(&r, 0, 600, NRP_SKIP_SEQ_COMPLETED);
+	add_range(&r, 700, 710, 700, 710, 0, NULL);
+	add_pass(&r, 54000, 100, 6, 710);
+	add_range(&r, 0, 256, 0, 600, 0, NULL);
+	add_range(&r, 256, 512, 0, 600, 0, NULL);
+	add_range(&r, 512, 600, 0, 600, 0, NULL);
+	add_skip(&r, 700, 710, NRP_SKIP_PID_INACTIVE);
+	add_skip(&r, 0, 600, NRP_SKIP_SEQ_COMPLETED);
+	add_range(&r, 700, 710, 700, 710, 0, NULL);
+	verify(&r, &v);
+	assert_int_equal(v.consistent,
+			 1u << NRP_SCAN_VMA_P2 | 1u << NRP_SCAN_VMA_P3 | 1u << NRP_SCAN_VMA_P4);
+	check_agrees(&v, NRP_SCAN_VMA_P2, 6, 0, 0);
+	check_agrees(&v, NRP_SCAN_VMA_P3, 6, 0, 0);
+	/* P1 leaves A out at 51000 and 52000 and has no second walk at 53000 and 54000. */
+	check_agrees(&v, NRP_SCAN_VMA_P1, 2, 4, 51000);
+	assert_int_equal(
+		check_without(&v, NRP_SCAN_VMA_P2, NRP_SCAN_RULE_PARTIAL)->first_disagreement,
+		AT(51000));
+	scan_records_end(&r);
+}
+
+/* P1 loses the rest of A: thread 200 finds only D open, in 51000 and in the next sequence. */
+static void test_p1_leaves_the_rest_to_the_thread_that_began(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_lane lane;
+
+	(void)state;
+	b4_record(&r);
+	run(&r, &lane, NRP_SCAN_VMA_P1);
+	assert_int_equal(lane.nr_ranges, 4);
+	check_range(&lane, 0, 49000, 700, 710, 2560, NRP_SCAN_BY_PID, true);
+	check_range(&lane, 1, 50000, 0, 256, 65536, NRP_SCAN_BY_PID, true);
+	check_range(&lane, 2, 51000, 700, 710, -1, NRP_SCAN_BY_PID, true);
+	check_range(&lane, 3, 52000, 700, 710, 1, NRP_SCAN_BY_PID, true);
+	assert_int_equal(lane.mm[0].diverged, AT(51000));
+	assert_int_equal(lane.mm[0].uncertain, 0);
+	nrp_scan_lane_clear(&lane);
+	scan_records_end(&r);
+}
+
 /* ---- what happens between passes ------------------------------------------------------ */
 
 /* Two sequences over one VMA, then a fork: the sequence starts again at 0. */
@@ -619,6 +706,8 @@ int main(void)
 		cmocka_unit_test(test_p2_forces_one_untouched_vma_a_pass),
 		cmocka_unit_test(test_fault_behind_a_scan_that_the_lane_lacks_is_only_possible),
 		cmocka_unit_test(test_fault_of_a_page_armed_before_is_certain),
+		cmocka_unit_test(test_another_thread_goes_on_since_p2),
+		cmocka_unit_test(test_p1_leaves_the_rest_to_the_thread_that_began),
 		cmocka_unit_test(test_fork_of_a_single_thread_resets_the_sequence),
 		cmocka_unit_test(test_lower_part_of_a_cut_vma_is_new),
 		cmocka_unit_test(test_upper_part_of_a_cut_vma_keeps_its_state),

@@ -124,6 +124,32 @@ static void row_5_data_section_of_288_processes(void **state)
 	check(&p, "A-----");
 }
 
+/*
+ * The same program in numbers: 4,000,000 bytes of it in each of 288 processes, which is 977 pages.
+ * One process alone holds a page once, and the page cache once more.
+ */
+static void row_5_seed_program_in_numbers(void **state)
+{
+	static const uint64_t all[NRP_NR_SCAN_PTE_VARIANTS] = { 281376, 0, 0, 0, 0, 0 };
+	static const uint64_t alone[NRP_NR_SCAN_PTE_VARIANTS] = { 977, 977, 0, 977, 977, 977 };
+	const uint64_t pages = (4000000 + 4095) / 4096;
+
+	(void)state;
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++) {
+		struct nrp_scan_pte_policy p = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
+
+		for (int32_t processes = 1; processes <= 288; processes += 287) {
+			struct nrp_scan_pte page = cow_page(processes, processes + 1);
+			uint64_t armed = 0;
+
+			page.file = NRP_KNOWN_YES;
+			for (uint64_t i = 0; i < (uint64_t)processes * pages; i++)
+				armed += nrp_scan_pte_decide(&p, &page).arms == NRP_KNOWN_YES;
+			assert_int_equal(armed, processes == 1 ? alone[v] : all[v]);
+		}
+	}
+}
+
 static void row_6_clean_page_of_a_shared_file_mapping(void **state)
 {
 	struct nrp_scan_pte once = shared_page(1, 2), often = shared_page(5, 6);
@@ -395,6 +421,7 @@ int main(void)
 		cmocka_unit_test(row_3_page_in_the_swap_cache),
 		cmocka_unit_test(row_4_clean_page_of_a_private_file_mapping),
 		cmocka_unit_test(row_5_data_section_of_288_processes),
+		cmocka_unit_test(row_5_seed_program_in_numbers),
 		cmocka_unit_test(row_6_clean_page_of_a_shared_file_mapping),
 		cmocka_unit_test(row_7_dirty_page_of_a_shared_file_mapping),
 		cmocka_unit_test(row_8_zero_page),
