@@ -621,8 +621,7 @@ static int configure(struct lane *l, const struct nrp_host_facts *facts,
 	if (config->scan_size_mb)
 		l->policy.scan_pages = (config->scan_size_mb << 20) / l->policy.page_size;
 	if (config->scan_delay_ms != UINT64_MAX)
-		l->policy.delay_jiffies =
-			nrp_ms_to_ticks(config->scan_delay_ms, (uint64_t)facts->hz);
+		nrp_scan_policy_delay(&l->policy, config->scan_delay_ms, facts);
 	return 0;
 }
 

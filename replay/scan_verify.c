@@ -232,7 +232,7 @@ static void make_state(struct nrp_scan_vma *v, const struct nrp_scan_vma_policy 
 	v->has_state = true;
 	v->state = (struct nrp_scan_vma_state){
 		.next_scan = jiffies + policy->delay_jiffies,
-		.pids_reset = jiffies + 5 * policy->delay_jiffies,
+		.pids_reset = jiffies + policy->delay_jiffies + policy->window_jiffies,
 		.start_seq = seq,
 		.prev_seq = nrp_scan_seq_add(seq, -1),
 	};
@@ -251,7 +251,7 @@ static void apply(struct nrp_scan_vma *v, const struct nrp_scan_decision *d,
 		v->state = d->state;
 	else if ((d->range || d->reason != NRP_SKIP_SCAN_DELAY) && seq != 0 &&
 		 p->jiffies > v->state.pids_reset) {
-		v->state.pids_reset += 4 * policy->delay_jiffies;
+		v->state.pids_reset += policy->window_jiffies;
 		v->state.pids[0] = v->state.pids[1];
 		v->state.pids[1] = 0;
 	}

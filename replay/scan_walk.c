@@ -12,6 +12,13 @@
 #define DEFAULT_SCAN_SIZE_MB 256
 #define DEFAULT_SCAN_DELAY_MS 1000
 
+void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
+			   const struct nrp_host_facts *facts)
+{
+	policy->delay_jiffies = nrp_ms_to_ticks(ms, (uint64_t)facts->hz);
+	policy->window_jiffies = nrp_ms_to_ticks(4 * ms, (uint64_t)facts->hz);
+}
+
 int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_facts *facts,
 		       struct nrp_error *err)
 {
@@ -32,8 +39,8 @@ int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_fa
 		.huge_size = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages * page
 						   : DEFAULT_HUGE_SIZE,
 		.scan_pages = (size << 20) / page,
-		.delay_jiffies = nrp_ms_to_ticks(delay, (uint64_t)facts->hz),
 	};
+	nrp_scan_policy_delay(ret, delay, facts);
 	return 0;
 }
 
@@ -151,7 +158,8 @@ static size_t stretches(const struct walker *w, const struct nrp_scan_visit *v,
 static void adopt(const struct nrp_scan_decision *d, const struct nrp_scan_pass *p,
 		  struct nrp_scan_vma *vma)
 {
-	if (vma->has_state || p->mm_scan_seq == 0)
+	/* In sequence 0 it may be new. A fork sets the sequence of old ones to 0, too. */
+	if (vma->has_state || (p->mm_scan_seq == 0 && !d->state_known))
 		return;
 	if (d->state_known) {
 		vma->state = d->state;

@@ -40,6 +40,9 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		  const struct nrp_capture *capture, const struct nrp_scan_walk_ops *ops,
 		  struct nrp_error *err);
 
+/* What depends on scan_delay_ms; the host's ticks a second must be known. */
+void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
+			   const struct nrp_host_facts *facts);
 /* What the host's settings and facts say, for a policy: sizes in bytes, delay in jiffies. */
 int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_facts *facts,
 		       struct nrp_error *err);

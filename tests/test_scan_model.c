@@ -298,6 +298,7 @@ static void empty_pair(struct pair *p, int generation, int scan_pages, int huge_
 		.huge_size = (uint64_t)huge_pages * PAGE,
 		.scan_pages = (uint64_t)scan_pages,
 		.delay_jiffies = delay,
+		.window_jiffies = 4 * delay,
 	};
 	for (int i = 0; i < MODEL_PAGES; i++)
 		p->model.page[i].vma = NO_VMA;

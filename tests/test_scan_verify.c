@@ -6,6 +6,7 @@
  * P3 do.
  */
 #include "replay/scan_lane.h"
+#include "replay/scan_walk.h"
 #include "scan_records.h"
 
 #include <string.h>
@@ -464,9 +465,77 @@ static void test_pass_of_a_bound_task_changes_nothing(void **state)
 	scan_records_end(&r);
 }
 
+/* B11 as a record that begins after the fork: sequence 0, VMAs with the state of sequence 6. */
+static void b11_capture_that_begins_after_a_fork(void **state)
+{
+	struct nrp_scan_vma_state a = { .pids_reset = FAR, .start_seq = 0, .prev_seq = 6 };
+	struct nrp_scan_vma_state b = { .pids_reset = FAR, .start_seq = 5, .prev_seq = 6 };
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	scan_records_begin(&r, true);
+	for (int k = 0; k < 2; k++) {
+		add_pass(&r, 50000 + 1000 * (uint64_t)k, 100, k, 0);
+		add_range(&r, 0, 10, 0, 10, k ? 0 : 2560, &a);
+		add_range(&r, 10, 20, 10, 20, k ? 0 : 2560, &b);
+		a.prev_seq = b.prev_seq = k;
+	}
+	add_pass(&r, 52000, 100, 2, 0);
+	add_skip(&r, 0, 10, NRP_SKIP_PID_INACTIVE);
+	add_range(&r, 10, 20, 10, 20, 0, &b);
+	add_range(&r, 0, 10, 0, 10, 0, &a);
+	add_pass(&r, 53000, 100, 2, 10);
+	add_skip(&r, 10, 20, NRP_SKIP_SEQ_COMPLETED);
+	add_pass(&r, 54000, 100, 3, 0);
+	add_skip(&r, 0, 10, NRP_SKIP_PID_INACTIVE);
+	b.prev_seq = 2;
+	add_range(&r, 10, 20, 10, 20, 0, &b);
+	a.prev_seq = 2;
+	add_range(&r, 0, 10, 0, 10, 0, &a);
+	verify(&r, &v);
+	check_all_agree(&v, 5);
+	scan_records_end(&r);
+}
+
+static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, uint64_t end,
+		enum nrp_scan_vma_pass by)
+{
+	(void)context;
+	(void)vma;
+	(void)start;
+	(void)end;
+	(void)by;
+	return true;
+}
+
+/* 2.1: pids_active_reset is next_scan + J(4 * scan_delay): at 250 Hz and 50 ms 13 + 50 ticks. */
+static void window_is_four_delays_in_ms(void **state)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_host_facts facts = { .hz = 250, .page_size = 4096, .scan_delay_ms = 50 };
+	struct nrp_scan_vma vma = { .end = 4096 };
+	struct nrp_scan_mm mm = { .vma = &vma, .nr_vmas = 1 };
+	struct nrp_scan_call call = {
+		.tid = 1, .nr_threads = 1, .jiffies = 1000, .jiffies_now = 1000
+	};
+	struct nrp_scan_ops ops = { .arm = arm };
+	struct nrp_scan_vma_policy p;
+
+	(void)state;
+	assert_ok(nrp_scan_policy_of(&p, &facts, &err), &err);
+	p.variant = P3;
+	p.rules = nrp_scan_vma_rules(P3);
+	nrp_scan_vma_run(&p, &mm, &call, &ops);
+	assert_int_equal(vma.state.next_scan, 1013);
+	assert_int_equal(vma.state.pids_reset, 1013 + 50);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(b11_capture_that_begins_after_a_fork),
+		cmocka_unit_test(window_is_four_delays_in_ms),
 		cmocka_unit_test(test_merged_vma_has_the_state_of_the_lower_survivor),
 		cmocka_unit_test(test_state_of_the_vma_that_a_merge_frees_is_gone),
 		cmocka_unit_test(test_moved_vma_is_new),

@@ -51,6 +51,7 @@ static struct world *new_world(enum nrp_scan_vma_variant variant, int32_t seq, i
 		.huge_size = 2 * MB,
 		.scan_pages = 65536,
 		.delay_jiffies = nrp_ms_to_ticks(1000, 1000),
+		.window_jiffies = nrp_ms_to_ticks(4000, 1000),
 	};
 	w->mm.seq = seq;
 	w->mm.vma = w->vma;

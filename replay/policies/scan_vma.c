@@ -21,8 +21,6 @@
 
 /* A run looks at this many times the pages it may arm. */
 #define VIRTUAL_FACTOR 8
-/* A window of PID bits lasts this many scan delays. */
-#define WINDOW_DELAYS 4
 /* Sequences in which a VMA is open to every thread. */
 #define FIRST_SEQUENCES 2
 #define HASH_MULTIPLIER UINT32_C(0x61C88647)
@@ -114,7 +112,7 @@ static void make_state(const struct walk *w, struct nrp_scan_vma *v)
 	struct nrp_scan_vma_state *s = &v->state;
 
 	s->next_scan = w->call->jiffies + w->policy->delay_jiffies;
-	s->pids_reset = s->next_scan + WINDOW_DELAYS * w->policy->delay_jiffies;
+	s->pids_reset = s->next_scan + w->policy->window_jiffies;
 	s->pids[0] = s->pids[1] = 0;
 	s->start_seq = w->mm->seq;
 	s->prev_seq = nrp_scan_seq_add(w->mm->seq, -1);
@@ -151,7 +149,7 @@ static void rotate_window(const struct walk *w, struct nrp_scan_vma_state *s)
 {
 	if (w->mm->seq == 0 || w->call->jiffies_now <= s->pids_reset)
 		return;
-	s->pids_reset += WINDOW_DELAYS * w->policy->delay_jiffies;
+	s->pids_reset += w->policy->window_jiffies;
 	s->pids[0] = s->pids[1];
 	s->pids[1] = 0;
 }

@@ -33,11 +33,12 @@ enum nrp_scan_vma_variant {
 
 struct nrp_scan_vma_policy {
 	enum nrp_scan_vma_variant variant;
-	uint32_t rules;         /* NRP_SCAN_RULE_*; rules the variant does not have are ignored */
-	uint64_t page_size;     /* bytes */
-	uint64_t huge_size;     /* bytes: ends of ranges are rounded up to it */
-	uint64_t scan_pages;    /* scan_size_mb in pages */
-	uint64_t delay_jiffies; /* J(scan_delay_ms) */
+	uint32_t rules;          /* NRP_SCAN_RULE_*; rules the variant does not have are ignored */
+	uint64_t page_size;      /* bytes */
+	uint64_t huge_size;      /* bytes: ends of ranges are rounded up to it */
+	uint64_t scan_pages;     /* scan_size_mb in pages */
+	uint64_t delay_jiffies;  /* J(scan_delay_ms) */
+	uint64_t window_jiffies; /* of PID bits: J(4 * scan_delay_ms) */
 };
 
 /* Classes of the VMA filter that comes before all policy (spec 1.1). */
