@@ -199,7 +199,7 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 		blocked += extra_waiters(lane);
 		n.upper += blocked;
 		ns.upper += blocked * (double)b->r->waits.totals.max_ns;
-		ns.has_upper = !blocked || b->r->waits.totals.max_ns;
+		ns.has_upper = blocked <= 0 || b->r->waits.totals.max_ns > 0;
 	} else {
 		n.has_upper = ns.has_upper = !new_attempts;
 	}
