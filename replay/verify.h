@@ -42,7 +42,7 @@ struct nrp_verify_check {
 		const char *variant, *off;
 	} match[NRP_MAX_SCAN_CHECKS];
 	size_t nr_matches;
-	char without[48]; /* scan.vma: name of the chosen one if it has a rule switched off */
+	const char *switched_off; /* scan.vma: rule that the chosen one has not; NULL: it has all */
 	/* migrate.filter: calls that two variants answer differently, and moves of each variant. */
 	uint64_t differ[NRP_NR_FILTER_VARIANTS][NRP_NR_FILTER_VARIANTS];
 	uint64_t moves[NRP_NR_FILTER_VARIANTS];

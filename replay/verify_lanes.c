@@ -179,10 +179,10 @@ static void scan_check(struct nrp_verify *v)
 		not_discriminated_note(v, k);
 		return;
 	}
-	snprintf(k->without, sizeof(k->without), "%s without %s",
-		 nrp_scan_vma_variant_name(best->variant), rule_off_name(best));
+	k->switched_off = rule_off_name(best);
 	k->chosen = (int)k->nr_variants;
-	k->variant[k->nr_variants++] = scan_variant(k->without, best);
+	k->variant[k->nr_variants++] =
+		scan_variant(nrp_scan_vma_without_name(best->variant, best->rule_off), best);
 	nrp_verify_note(v, "scan_rule_off",
 			"scan.vma: %s with rule %s off explains %llu of %llu passes, with all "
 			"rules on %llu",

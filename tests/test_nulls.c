@@ -87,7 +87,7 @@ static void host_by_name(const struct loaded *c, char *lane, size_t size)
 		const struct nrp_verify_variant *v = &k->variant[k->chosen];
 
 		/* A host with a rule switched off has no variant's name. */
-		if (v->disagree > v->agree)
+		if (v->disagree > v->agree || k->switched_off)
 			continue;
 		used += (size_t)snprintf(lane + used, size - used, "%s%s=%s", used ? "," : "",
 					 k->family, k->variant[k->chosen].variant);

@@ -42,6 +42,24 @@ const char *nrp_scan_vma_rule_name(unsigned int i)
 	return i < NRP_NR_SCAN_RULES ? names[i] : NULL;
 }
 
+#define WITHOUT(v)                                                                                 \
+	{                                                                                          \
+		v " without delay", v " without pid", v " without partial", v " without forced",   \
+			v " without seq_completed", v " without start_seq", v " without stale",    \
+			v " without cpuset"                                                        \
+	}
+
+const char *nrp_scan_vma_without_name(enum nrp_scan_vma_variant variant, uint32_t rule)
+{
+	static const char *const names[NRP_NR_SCAN_VMA_VARIANTS][NRP_NR_SCAN_RULES] = {
+		WITHOUT("P0"), WITHOUT("P1"), WITHOUT("P2"), WITHOUT("P3"), WITHOUT("P4")
+	};
+
+	return (unsigned int)variant < NRP_NR_SCAN_VMA_VARIANTS && rule
+		       ? names[variant][__builtin_ctz(rule) % NRP_NR_SCAN_RULES]
+		       : NULL;
+}
+
 const char *nrp_scan_reason_name(unsigned int i)
 {
 	static const char *const names[NRP_NR_SCAN_REASONS] = {

@@ -134,6 +134,8 @@ const char *nrp_scan_vma_variant_name(enum nrp_scan_vma_variant variant);
 /* "delay", "pid", "partial", "forced", "seq_completed", "start_seq", "stale", "cpuset": of bit @i;
  * NULL outside the range. */
 const char *nrp_scan_vma_rule_name(unsigned int i);
+/* "P2 without pid", .. for a bit NRP_SCAN_RULE_*; NULL: none of P0..P4. */
+const char *nrp_scan_vma_without_name(enum nrp_scan_vma_variant variant, uint32_t rule);
 /* "first_two", .., then those of NRP_NR_SCAN_SKIPS as the kernel's tracepoint names them. */
 const char *nrp_scan_reason_name(unsigned int i);
 /* The rules that a variant has. */
