@@ -200,7 +200,6 @@ static void unexplained_note(struct nrp_comparison *c, const struct nrp_replay *
 			    (unsigned long long)a->unknown, a->count);
 }
 
-/* Families that the lanes name differently, and that make no difference here. */
 /* Do two scanners decide alike in every recorded pass, and is every pass on record? */
 static bool same_scans(const struct nrp_replay *r, int8_t a, int8_t b)
 {
@@ -208,6 +207,7 @@ static bool same_scans(const struct nrp_replay *r, int8_t a, int8_t b)
 	       !r->scan.told_apart[a][b];
 }
 
+/* Families that the lanes name differently, and that make no difference here. */
 static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {

@@ -15,18 +15,6 @@ static const char *const sides[2] = { "old", "new" };
 /* Address spaces that the note lists. */
 #define MOST_SPACES 16
 
-static const char *rule(enum nrp_scan_vma_pass by)
-{
-	static const char *const names[] = { [NRP_SCAN_BY_NO_FILTER] = "no_filter",
-					     [NRP_SCAN_BY_FIRST_TWO] = "first_two",
-					     [NRP_SCAN_BY_PID] = "pid",
-					     [NRP_SCAN_BY_PARTIAL] = "partial",
-					     [NRP_SCAN_BY_STALE] = "stale",
-					     [NRP_SCAN_BY_FORCE] = "forced" };
-
-	return names[by];
-}
-
 /* NULL: none in this address space. */
 static const struct nrp_scan_lane_range *first_added(const struct nrp_scan_lane *lane, uint64_t mm)
 {
@@ -40,8 +28,8 @@ static json_t *describe(const struct nrp_scan_lane_mm *mm, const struct nrp_scan
 {
 	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:I}", "mm", (json_int_t)mm->mm, "time",
 			 (json_int_t)g->time, "start", (json_int_t)g->start, "end",
-			 (json_int_t)g->end, "rule", rule(g->by), "certain", g->certain, "diverged",
-			 (json_int_t)mm->diverged);
+			 (json_int_t)g->end, "rule", nrp_scan_reason_name(g->by), "certain",
+			 g->certain, "diverged", (json_int_t)mm->diverged);
 }
 
 static void first_added_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
@@ -70,7 +58,8 @@ static void first_added_note(struct nrp_comparison *c, const struct nrp_replay *
 		"[%#llx, %#llx) of address space %#llx at %.6f s, %s (rule: %s)",
 		sides[i], (unsigned long long)earliest->start, (unsigned long long)earliest->end,
 		(unsigned long long)earliest->mm, (double)earliest->time * 1e-9,
-		earliest->certain ? "certain" : "if unknown facts are so", rule(earliest->by));
+		earliest->certain ? "certain" : "if unknown facts are so",
+		nrp_scan_reason_name(earliest->by));
 }
 
 /* ---- trivial predictors --------------------------------------------------------------- */

@@ -107,10 +107,6 @@ static void outcomes_note(struct nrp_verify *v)
 
 /* ---- scan.vma ----------------------------------------------------------------------- */
 
-/*
- * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
- * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
- */
 static const char *rule_off_name(const struct nrp_scan_check *c)
 {
 	return c->rule_off ? nrp_scan_vma_rule_name((unsigned int)__builtin_ctz(c->rule_off))
@@ -154,6 +150,10 @@ static void scan_matches(struct nrp_verify_check *k, const struct nrp_scan_verif
 			};
 }
 
+/*
+ * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
+ * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
+ */
 static void scan_check(struct nrp_verify *v)
 {
 	struct nrp_verify_check *k = &v->check[v->nr_checks++];

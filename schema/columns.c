@@ -30,7 +30,8 @@ size_t nrp_type_size(enum nrp_column_type type)
 
 /*
  * COPY_type: a column of some rows in which nothing is NULL. MIX_type: some of it is NULL, and
- * those slots get the value before, at first that of row @known. Signs do not matter here.
+ * those slots get the value before, at first @before. SAME_type: does all repeat @before? Signs do
+ * not matter here.
  */
 #define DEFINE_COLUMN(type)                                                                        \
 	static void copy_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n)   \

@@ -22,7 +22,7 @@ struct buffer {
 	uint8_t *rows;                   /* WINDOW of them */
 	struct sort_key waiting[WINDOW]; /* in order of time */
 	uint32_t nr_waiting;
-	uint8_t unused[WINDOW]; /* rows that are not waiting, nr_unused of them */
+	uint8_t unused[WINDOW]; /* rows that are not waiting: the first WINDOW - nr_waiting */
 	bool sorted;
 	uint64_t last_time;
 };
