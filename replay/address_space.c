@@ -27,14 +27,19 @@ struct nrp_address_spaces *nrp_address_spaces_new(int nr_nodes)
 	return s->numbers ? s : nrp_address_spaces_free(s);
 }
 
+void nrp_mm_clear(struct nrp_mm *mm)
+{
+	free(mm->ranges);
+	free(mm->segments);
+	free(mm->presence);
+}
+
 struct nrp_address_spaces *nrp_address_spaces_free(struct nrp_address_spaces *s)
 {
 	if (!s)
 		return NULL;
 	for (uint32_t i = 0; i < s->count; i++) {
-		free(s->at[i]->ranges);
-		free(s->at[i]->segments);
-		free(s->at[i]->presence);
+		nrp_mm_clear(s->at[i]);
 		free(s->at[i]);
 	}
 	free(s->at);
@@ -217,6 +222,14 @@ uint32_t nrp_mm_armed(struct nrp_mm *mm, uint64_t addr, uint64_t time, bool *ret
 	s = &mm->segments[mm->hit];
 	return mm->ranges[s->range].time < time ? s->range
 						: search_back(mm, addr, time, ret_unsure);
+}
+
+const struct nrp_armed_range *nrp_mm_newest(struct nrp_mm *mm, uint64_t addr, uint64_t time)
+{
+	bool unsure;
+	uint32_t i = nrp_mm_armed(mm, addr, time, &unsure);
+
+	return i == NRP_NO_RANGE ? NULL : &mm->ranges[i];
 }
 
 uint64_t nrp_mm_count(const struct nrp_mm *mm, uint64_t addr, uint64_t from, uint64_t to)

@@ -64,6 +64,8 @@ int64_t nrp_address_space_again(const struct nrp_address_spaces *spaces, uint64_
 struct nrp_mm *nrp_address_space(struct nrp_address_spaces *spaces, uint32_t number);
 uint32_t nrp_nr_address_spaces(const struct nrp_address_spaces *spaces);
 
+/* Frees what an address space holds, for those that stand alone. */
+void nrp_mm_clear(struct nrp_mm *mm);
 /* Adds a range to the pass that is running. Empty ranges are left out. -ENOMEM. */
 int nrp_mm_arm(struct nrp_mm *mm, uint64_t start, uint64_t end, uint64_t time, uint32_t vma);
 /*
@@ -71,6 +73,8 @@ int nrp_mm_arm(struct nrp_mm *mm, uint64_t start, uint64_t end, uint64_t time, u
  * among the last few thousand (then *ret_unsure is set).
  */
 uint32_t nrp_mm_armed(struct nrp_mm *mm, uint64_t addr, uint64_t time, bool *ret_unsure);
+/* The same range itself; NULL where it is NRP_NO_RANGE. */
+const struct nrp_armed_range *nrp_mm_newest(struct nrp_mm *mm, uint64_t addr, uint64_t time);
 /* Ranges that cover @addr and began in (@from, @to]. */
 uint64_t nrp_mm_count(const struct nrp_mm *mm, uint64_t addr, uint64_t from, uint64_t to);
 

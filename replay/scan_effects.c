@@ -121,10 +121,8 @@ struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
 	if (!e)
 		return NULL;
 	while (e->spaces && (s = nrp_pages_next(e->spaces, &position, &mm, &page)))
-		for (int k = 0; k < NR_RANGES; k++) {
-			free(s->of[k].ranges);
-			free(s->of[k].segments);
-		}
+		for (int k = 0; k < NR_RANGES; k++)
+			nrp_mm_clear(&s->of[k]);
 	nrp_pages_free(e->spaces);
 	nrp_pages_free(e->pages);
 	nrp_scan_pte_lane_free(e->filter);
@@ -161,10 +159,7 @@ static uint64_t step_of(uint64_t first, uint64_t last)
 static const struct nrp_armed_range *newest(struct space *s, enum ranges which, uint64_t addr,
 					    uint64_t time)
 {
-	bool unsure;
-	uint32_t i = nrp_mm_armed(&s->of[which], addr, time, &unsure);
-
-	return i == NRP_NO_RANGE ? NULL : &s->of[which].ranges[i];
+	return nrp_mm_newest(&s->of[which], addr, time);
 }
 
 /* Where a page lies that the newest recorded range over it passed over. */

@@ -18,8 +18,7 @@ enum ranges {
 
 struct space {
 	struct nrp_mm of[NR_RANGES];
-	struct nrp_scan_lane_range *queue; /* of the pass that began last */
-	size_t count, room;
+	struct nrp_scan_ranges queue; /* of the pass that began last */
 	bool single_threaded;
 	uint32_t nid, arrivals; /* of that pass */
 	unsigned int nodes;     /* with threads then */
@@ -64,11 +63,9 @@ struct nrp_scan_extra *nrp_scan_extra_free(struct nrp_scan_extra *x)
 	if (!x)
 		return NULL;
 	while (x->spaces && (s = nrp_pages_next(x->spaces, &position, &mm, &page))) {
-		for (int k = 0; k < NR_RANGES; k++) {
-			free(s->of[k].ranges);
-			free(s->of[k].segments);
-		}
-		free(s->queue);
+		for (int k = 0; k < NR_RANGES; k++)
+			nrp_mm_clear(&s->of[k]);
+		free(s->queue.at);
 	}
 	nrp_pages_free(x->spaces);
 	nrp_pages_free(x->pages);
@@ -79,10 +76,7 @@ struct nrp_scan_extra *nrp_scan_extra_free(struct nrp_scan_extra *x)
 /* The newest range over @addr, NULL: none. */
 static const struct nrp_armed_range *newest(struct space *s, enum ranges which, uint64_t addr)
 {
-	bool unsure;
-	uint32_t i = nrp_mm_armed(&s->of[which], addr, UINT64_MAX, &unsure);
-
-	return i == NRP_NO_RANGE ? NULL : &s->of[which].ranges[i];
+	return nrp_mm_newest(&s->of[which], addr, UINT64_MAX);
 }
 
 /* ---- one page ----------------------------------------------------------------------- */
@@ -224,9 +218,9 @@ static int judge_queue(struct nrp_scan_extra *x, struct nrp_worlds *worlds, stru
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < s->count; i++)
-		r = judge(x, worlds, s, &s->queue[i]);
-	s->count = 0;
+	for (size_t i = 0; r == 0 && i < s->queue.count; i++)
+		r = judge(x, worlds, s, &s->queue.at[i]);
+	s->queue.count = 0;
 	return r;
 }
 
@@ -234,19 +228,7 @@ int nrp_scan_extra_lane_range(struct nrp_scan_extra *x, const struct nrp_scan_la
 {
 	struct space *s = nrp_pages_get(x->spaces, g->mm, 0);
 
-	if (!s)
-		return -ENOMEM;
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		struct nrp_scan_lane_range *grown = reallocarray(s->queue, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->queue = grown;
-		s->room = room;
-	}
-	s->queue[s->count++] = *g;
-	return 0;
+	return s ? nrp_scan_ranges_add(&s->queue, g) : -ENOMEM;
 }
 
 /* ---- the record --------------------------------------------------------------------- */

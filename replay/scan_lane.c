@@ -32,12 +32,6 @@ struct space_account {
 	uint64_t sequences, run_sequences[NRP_SCAN_RUNS]; /* finished */
 };
 
-/* Ranges that one run arms in one pass. */
-struct run_ranges {
-	struct nrp_scan_lane_range *at;
-	size_t count, room;
-};
-
 struct lane {
 	const struct nrp_scan_trace *trace;
 	const struct nrp_host_facts *facts;
@@ -46,8 +40,8 @@ struct lane {
 	struct space_account *space; /* [trace->nr_spaces] */
 	struct vma_account *vma;
 	size_t nr_vmas, vma_room;
-	struct run_ranges run[NRP_SCAN_RUNS]; /* of the pass */
-	struct run_ranges all, possible;      /* of the capture */
+	struct nrp_scan_ranges run[NRP_SCAN_RUNS]; /* what each arms in the pass */
+	struct nrp_scan_ranges all, possible;      /* of the capture */
 	size_t *pending; /* scratch: next fault of the pass to apply, per VMA */
 	size_t pending_room;
 	uint64_t passes, recorded;
@@ -59,7 +53,7 @@ struct lane {
 	size_t during_room;
 };
 
-static int push_range(struct run_ranges *list, const struct nrp_scan_lane_range *g)
+int nrp_scan_ranges_add(struct nrp_scan_ranges *list, const struct nrp_scan_lane_range *g)
 {
 	if (list->count == list->room) {
 		size_t room = list->room ? list->room * 2 : 64;
@@ -174,7 +168,7 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 	enum nrp_known arms = NRP_KNOWN_NOT;
 
 	if (r->error == 0)
-		r->error = push_range(&l->run[r->number], &g);
+		r->error = nrp_scan_ranges_add(&l->run[r->number], &g);
 	if (r->error == 0)
 		r->error = nrp_scan_evidence_arms(l->evidence, r->number, &e, &r->conditions,
 						  g.recorded_pages, &arms);
@@ -353,7 +347,7 @@ static void end_pass(struct lane *l, const struct nrp_scan_visit *visit,
 
 /* ---- one pass ------------------------------------------------------------------------ */
 
-static bool has_range(const struct run_ranges *list, const struct nrp_scan_lane_range *g)
+static bool has_range(const struct nrp_scan_ranges *list, const struct nrp_scan_lane_range *g)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->at[i].start == g->start && list->at[i].end == g->end)
@@ -373,19 +367,19 @@ static int settle(struct lane *l, struct space_account *sa, uint64_t time)
 			g->certain &= has_range(&l->run[k], g);
 		if (!g->certain && !sa->mm.uncertain)
 			sa->mm.uncertain = time;
-		r = push_range(&l->all, g);
+		r = nrp_scan_ranges_add(&l->all, g);
 		if (r < 0)
 			return r;
 	}
 	for (int k = 1; k < NRP_SCAN_RUNS; k++) {
 		for (size_t i = 0; i < l->run[k].count; i++) {
-			bool new = true;
+			bool is_new = true;
 
 			for (int before = 0; before < k; before++)
-				new &= !has_range(&l->run[before], &l->run[k].at[i]);
-			if (new &&push_range(&l->possible, &l->run[k].at[i]) < 0)
+				is_new &= !has_range(&l->run[before], &l->run[k].at[i]);
+			if (is_new && nrp_scan_ranges_add(&l->possible, &l->run[k].at[i]) < 0)
 				return -ENOMEM;
-			if (new && !sa->mm.uncertain)
+			if (is_new && !sa->mm.uncertain)
 				sa->mm.uncertain = time;
 		}
 	}
@@ -597,10 +591,10 @@ static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
 			out.mm[out.nr_mms++] = l->space[s].mm;
 	out.range = l->all.at;
 	out.nr_ranges = l->all.count;
-	l->all = (struct run_ranges){ 0 };
+	l->all = (struct nrp_scan_ranges){ 0 };
 	out.possible = l->possible.at;
 	out.possible_ranges = l->possible.count;
-	l->possible = (struct run_ranges){ 0 };
+	l->possible = (struct nrp_scan_ranges){ 0 };
 	*ret = out;
 	return 0;
 }

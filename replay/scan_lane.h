@@ -77,6 +77,14 @@ struct nrp_scan_lane_range {
 	bool certain; /* armed whatever the unknown facts are */
 };
 
+/* A list of them that grows; the caller frees @at. */
+struct nrp_scan_ranges {
+	struct nrp_scan_lane_range *at;
+	size_t count, room;
+};
+/* 0 or -ENOMEM. */
+int nrp_scan_ranges_add(struct nrp_scan_ranges *list, const struct nrp_scan_lane_range *range);
+
 /*
  * Starved at the end: an eligible VMA, there at the last pass, not armed to its end for more than
  * nr_threads + 1 full sequences of its address space, and whose last visit left it out as
