@@ -212,14 +212,14 @@ static uint64_t planes_cost(const uint64_t *values, uint32_t rows, uint64_t base
 /* Fills the deltas; returns their common bits. */
 static uint64_t make_deltas(struct nrp_encoder *e, const uint64_t *values, uint32_t rows)
 {
-	uint64_t previous = values[0], bits = 0;
+	uint64_t bits = 0;
 
-	for (uint32_t i = 0; i < rows; i++) {
-		uint64_t d = values[i] - previous;
+	e->deltas[0] = 0;
+	for (uint32_t i = 1; i < rows; i++) {
+		uint64_t d = values[i] - values[i - 1], delta = (d << 1) ^ (0 - (d >> 63));
 
-		previous = values[i];
-		e->deltas[i] = (d << 1) ^ (0 - (d >> 63));
-		bits |= e->deltas[i];
+		e->deltas[i] = delta;
+		bits |= delta;
 	}
 	return bits;
 }

@@ -203,17 +203,29 @@ void nrp_columns_clear(struct nrp_columns *columns)
 
 /* ---- one column --------------------------------------------------------------------- */
 
+/* Four at a time: a single smallest and largest value would each wait for the one before. */
 #define DEFINE_TYPE(name, type, wide)                                                              \
 	static void range_##name(const type *v, uint32_t n, uint64_t *ret_min, uint64_t *ret_max)  \
 	{                                                                                          \
-		type min = v[0], max = v[0];                                                       \
+		type min[4] = { v[0], v[0], v[0], v[0] }, max[4] = { v[0], v[0], v[0], v[0] };     \
+		uint32_t i = 1;                                                                    \
                                                                                                    \
-		for (uint32_t i = 1; i < n; i++) {                                                 \
-			min = v[i] < min ? v[i] : min;                                             \
-			max = v[i] > max ? v[i] : max;                                             \
+		for (; i + 4 <= n; i += 4) {                                                       \
+			for (uint32_t k = 0; k < 4; k++) {                                         \
+				min[k] = v[i + k] < min[k] ? v[i + k] : min[k];                    \
+				max[k] = v[i + k] > max[k] ? v[i + k] : max[k];                    \
+			}                                                                          \
 		}                                                                                  \
-		*ret_min = (uint64_t)(wide)min;                                                    \
-		*ret_max = (uint64_t)(wide)max;                                                    \
+		for (; i < n; i++) {                                                               \
+			min[0] = v[i] < min[0] ? v[i] : min[0];                                    \
+			max[0] = v[i] > max[0] ? v[i] : max[0];                                    \
+		}                                                                                  \
+		for (uint32_t k = 1; k < 4; k++) {                                                 \
+			min[0] = min[k] < min[0] ? min[k] : min[0];                                \
+			max[0] = max[k] > max[0] ? max[k] : max[0];                                \
+		}                                                                                  \
+		*ret_min = (uint64_t)(wide)min[0];                                                 \
+		*ret_max = (uint64_t)(wide)max[0];                                                 \
 	}                                                                                          \
 	static void widen_##name(const type *v, uint32_t n, uint64_t *to)                          \
 	{                                                                                          \
