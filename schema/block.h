@@ -12,7 +12,8 @@
  *
  *	"NRPB", u16 version, u16 kind, u32 rows, u16 columns, u16 streams, u32 bytes of columns
  *	columns: u8 type, u8 encoding, u8 planes, u8 nulls, u64 base, then u16 stream numbers:
- *		 the NULL bitmap if nulls is 1, the dictionary if encoding is DICT, the planes
+ *		 the NULL bitmap if nulls is 1, the dictionary if encoding is DICT, the planes;
+ *		 if encoding is RUNS the ends and the values instead of planes
  *	streams: u32 bytes as stored, u32 bytes as decompressed (equal: stored as it is)
  *	the streams' bytes, one after the other
  *
@@ -22,6 +23,8 @@
  *	FRAME  v - base
  *	DELTA  zigzag(v - previous v), base being the value before the first
  *	DICT   index into a stream of u64 values, one plane
+ *	RUNS   a stream of u32: the row behind each run of equal values; a stream of their u64
+ *values (from version 2 on). Most columns follow the VMA or the state of the process
  *
  * A NULL slot repeats a value near to it and reads back as 0 with its NULL bit set.
  */
@@ -31,11 +34,12 @@
 #include "numareplay/store.h"
 
 #define NRP_BLOCK_CODEC 1
-#define NRP_BLOCK_VERSION 1
+#define NRP_BLOCK_VERSION 2
 #define NRP_BLOCK_HEADER 20
 #define NRP_BLOCK_COLUMN 12 /* fixed part of a column's entry */
 #define NRP_BLOCK_STREAM 8  /* one stream's entry */
 #define NRP_BLOCK_DICT 256  /* values in a dictionary */
+#define NRP_BLOCK_RUNS 256  /* runs of a column stored as such */
 /* Limits on what a file can make us allocate. */
 #define NRP_BLOCK_MAX_COLUMNS 64
 #define NRP_BLOCK_MAX_STREAMS (NRP_BLOCK_MAX_COLUMNS * 10)
@@ -45,7 +49,13 @@
 /* Rows that are taken apart together: few enough to stay in the nearest cache. */
 #define NRP_COLUMNS_BATCH 64
 
-enum nrp_block_encoding { NRP_ENC_NULLS, NRP_ENC_FRAME, NRP_ENC_DELTA, NRP_ENC_DICT };
+enum nrp_block_encoding {
+	NRP_ENC_NULLS,
+	NRP_ENC_FRAME,
+	NRP_ENC_DELTA,
+	NRP_ENC_DICT,
+	NRP_ENC_RUNS,
+};
 
 /* ---- collecting --------------------------------------------------------------------- */
 
@@ -63,7 +73,6 @@ struct nrp_columns {
 	void *values[NRP_BLOCK_MAX_COLUMNS];
 	/* Slots in use; those behind them are NULL, or repeat the last one. */
 	uint32_t filled[NRP_BLOCK_MAX_COLUMNS];
-	uint64_t constant; /* finished columns whose every slot is as the first: only that is set */
 };
 
 /*
@@ -71,8 +80,8 @@ struct nrp_columns {
  * Start with a zeroed object + desc.
  */
 int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t nr_rows);
-/* After the last row: fills the slots of all columns but the constant ones. */
-void nrp_columns_finish(struct nrp_columns *columns);
+/* After the last row: fills the slots of @column that only repeat the one before. */
+void nrp_columns_fill(struct nrp_columns *columns, uint32_t column);
 /* Forgets the rows, keeps the memory. */
 void nrp_columns_reset(struct nrp_columns *columns);
 void nrp_columns_clear(struct nrp_columns *columns);
@@ -89,6 +98,16 @@ struct nrp_order {
 /* The next row in that order. */
 void nrp_order_add(struct nrp_order *order, uint32_t row);
 
+/* The runs of equal values in a column. */
+struct nrp_value_runs {
+	uint32_t nr;   /* more than NRP_BLOCK_RUNS: too many, the rest means nothing */
+	uint32_t rows; /* in all of them */
+	uint32_t from[NRP_BLOCK_RUNS];  /* first row of each */
+	uint64_t value[NRP_BLOCK_RUNS]; /* sign-extended */
+};
+/* Finds them among the first @rows values, in order; in an order of several runs @rows is all. */
+void nrp_column_runs(enum nrp_column_type type, const void *values, uint32_t rows,
+		     const struct nrp_order *order, struct nrp_value_runs *ret);
 /* Smallest and largest of @rows values, in the type's own order, sign-extended. */
 void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t rows,
 		      uint64_t *ret_min, uint64_t *ret_max);
@@ -119,9 +138,9 @@ struct nrp_encoder;
 /* NULL: out of memory. */
 struct nrp_encoder *nrp_encoder_new(void);
 struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *encoder);
-/* Encodes the rows (at least one, finished), in the order @order; -ENOMEM. */
+/* Encodes the rows (at least one), in the order @order; -ENOMEM. Fills slots of @columns. */
 int nrp_block_encode(struct nrp_encoder *encoder, enum nrp_record_kind kind,
-		     const struct nrp_columns *columns, const struct nrp_order *order,
+		     struct nrp_columns *columns, const struct nrp_order *order,
 		     struct nrp_block_image *ret);
 
 /* ---- decoding ----------------------------------------------------------------------- */

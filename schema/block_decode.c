@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #define NOT_LOADED UINT32_MAX
+#define RUNS_WRONG "a column's runs are wrong"
 
 struct stream {
 	const uint8_t *data; /* as stored */
@@ -23,9 +24,10 @@ struct column {
 	uint8_t encoding;
 	uint8_t nr_planes;
 	uint16_t plane_streams[8];
-	int32_t null_stream; /* -1: no NULLs */
-	int32_t dict_stream; /* -1: none */
-	bool constant;       /* the same value in all rows */
+	int32_t null_stream;              /* -1: no NULLs */
+	int32_t dict_stream;              /* -1: none */
+	int32_t end_stream, value_stream; /* RUNS; -1: none */
+	bool constant;                    /* the same value in all rows */
 	uint64_t base;
 	uint64_t previous; /* DELTA: value of the row before @at */
 	uint32_t at;       /* DELTA: next row */
@@ -33,6 +35,9 @@ struct column {
 	const uint8_t *planes[8];
 	const uint8_t *nulls;
 	uint64_t *dict; /* NRP_BLOCK_DICT values: no index is out of range */
+	const uint8_t *ends,
+		*run_values;     /* RUNS: each end beyond the one before, the last is all */
+	uint32_t run, run_start; /* RUNS: the one looked at last, and its first row */
 };
 
 struct nrp_block {
@@ -162,8 +167,9 @@ static int read_streams(struct nrp_block *block, struct reader *all, const char 
 	return 0;
 }
 
-/* Next stream number of a column; it must have @raw bytes (0: any number of dictionary values). */
-static int take_stream(const struct nrp_block *block, struct reader *table, uint32_t raw)
+/* Next stream number of a column; it must have @n items of @size bytes. */
+static int take_stream(const struct nrp_block *block, struct reader *table, uint32_t size,
+		       uint32_t n)
 {
 	const uint8_t *p = take(table, 2);
 	uint32_t i;
@@ -171,14 +177,40 @@ static int take_stream(const struct nrp_block *block, struct reader *table, uint
 	if (!p)
 		return -1;
 	i = nrp_get16(p);
+	return i < block->nr_streams && block->streams[i].raw == size * n ? (int)i : -1;
+}
+
+/* The same of a stream with 1 .. @max items. */
+static int take_list(const struct nrp_block *block, struct reader *table, uint32_t size,
+		     uint32_t max)
+{
+	const uint8_t *p = take(table, 2);
+	uint32_t i, raw;
+
+	if (!p)
+		return -1;
+	i = nrp_get16(p);
 	if (i >= block->nr_streams)
 		return -1;
-	if (raw && block->streams[i].raw != raw)
-		return -1;
-	if (!raw && (block->streams[i].raw == 0 || block->streams[i].raw % 8 != 0 ||
-		     block->streams[i].raw > NRP_BLOCK_DICT * 8))
-		return -1;
-	return (int)i;
+	raw = block->streams[i].raw;
+	return raw && raw % size == 0 && raw / size <= max ? (int)i : -1;
+}
+
+static bool known_encoding(uint8_t encoding, uint8_t planes, uint8_t nulls)
+{
+	switch (encoding) {
+	case NRP_ENC_NULLS:
+		return !planes && !nulls;
+	case NRP_ENC_FRAME:
+	case NRP_ENC_DELTA:
+		return planes <= 8 && nulls <= 1;
+	case NRP_ENC_DICT:
+		return planes == 1 && nulls <= 1;
+	case NRP_ENC_RUNS:
+		return !planes && nulls <= 1;
+	default:
+		return false;
+	}
 }
 
 /* One entry of the column table. */
@@ -198,29 +230,39 @@ static int read_column(const struct nrp_block *block, struct reader *table, stru
 	column->at = 0;
 	column->written = 0;
 	column->null_stream = column->dict_stream = -1;
-	if (p[1] > NRP_ENC_DICT || p[2] > 8 || p[3] > 1 || (p[1] == NRP_ENC_DICT && p[2] != 1) ||
-	    (p[1] == NRP_ENC_NULLS && (p[2] || p[3])))
+	column->end_stream = column->value_stream = -1;
+	column->run = column->run_start = 0;
+	if (!known_encoding(p[1], p[2], p[3]))
 		return damaged(ret_why, "a column has an unknown encoding");
 	if (column->number == 0 && (p[1] == NRP_ENC_NULLS || p[3]))
 		return damaged(ret_why, "rows without a time");
 
 	if (p[3]) {
-		column->null_stream = take_stream(block, table, (block->rows + 7) / 8);
+		column->null_stream = take_stream(block, table, 1, (block->rows + 7) / 8);
 		if (column->null_stream < 0)
 			return damaged(ret_why, "a column's NULLs are wrong");
 	}
 	if (p[1] == NRP_ENC_DICT) {
-		column->dict_stream = take_stream(block, table, 0);
+		column->dict_stream = take_list(block, table, 8, NRP_BLOCK_DICT);
 		if (column->dict_stream < 0)
 			return damaged(ret_why, "a column's dictionary is wrong");
 	}
+	if (p[1] == NRP_ENC_RUNS) {
+		column->end_stream = take_list(block, table, 4, block->rows);
+		if (column->end_stream >= 0)
+			column->value_stream = take_stream(
+				block, table, 8, block->streams[column->end_stream].raw / 4);
+		if (column->value_stream < 0)
+			return damaged(ret_why, RUNS_WRONG);
+	}
 	for (uint32_t k = 0; k < column->nr_planes; k++) {
-		stream = take_stream(block, table, block->rows);
+		stream = take_stream(block, table, 1, block->rows);
 		if (stream < 0)
 			return damaged(ret_why, "a column's data are wrong");
 		column->plane_streams[k] = (uint16_t)stream;
 	}
-	column->constant = column->nr_planes == 0 && column->null_stream < 0;
+	column->constant = column->nr_planes == 0 && column->null_stream < 0 &&
+			   column->encoding != NRP_ENC_RUNS;
 	return 0;
 }
 
@@ -291,8 +333,35 @@ static int load_streams(struct nrp_block *block, const char **ret_why)
 	return 0;
 }
 
+/* Every row is in one run. */
+static bool runs_are_whole(const uint8_t *ends, uint32_t n, uint32_t rows)
+{
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t end = nrp_get32(ends + 4 * i);
+
+		if (end <= before)
+			return false;
+		before = end;
+	}
+	return before == rows;
+}
+
+static bool connect_runs(const struct nrp_block *block, struct column *c)
+{
+	const struct stream *ends;
+
+	if (c->end_stream < 0)
+		return true;
+	ends = &block->streams[c->end_stream];
+	c->ends = block->raw + ends->offset;
+	c->run_values = block->raw + block->streams[c->value_stream].offset;
+	return runs_are_whole(c->ends, ends->raw / 4, block->rows);
+}
+
 /* Lets the columns point to the decompressed streams. */
-static int connect_columns(struct nrp_block *block)
+static int connect_columns(struct nrp_block *block, const char **ret_why)
 {
 	uint32_t dicts = 0;
 
@@ -314,6 +383,8 @@ static int connect_columns(struct nrp_block *block)
 			c->planes[k] = block->raw + block->streams[c->plane_streams[k]].offset;
 		if (c->null_stream >= 0)
 			c->nulls = block->raw + block->streams[c->null_stream].offset;
+		if (!connect_runs(block, c))
+			return damaged(ret_why, RUNS_WRONG);
 		if (c->dict_stream >= 0) {
 			const struct stream *s = &block->streams[c->dict_stream];
 
@@ -349,13 +420,15 @@ int nrp_block_load(struct nrp_block *block, enum nrp_record_kind kind, const voi
 
 			want(block, c->null_stream);
 			want(block, c->dict_stream);
+			want(block, c->end_stream);
+			want(block, c->value_stream);
 			for (uint32_t k = 0; k < c->nr_planes; k++)
 				want(block, c->plane_streams[k]);
 		}
 		r = load_streams(block, ret_why);
 	}
 	if (r == 0)
-		r = connect_columns(block);
+		r = connect_columns(block, ret_why);
 	if (r < 0)
 		block->rows = 0;
 	return r;
@@ -402,8 +475,35 @@ static void catch_up(struct column *c, uint32_t first)
 	}
 }
 
+/* Moves to the run that has @row. */
+static void find_run(struct column *c, uint32_t row)
+{
+	if (row < c->run_start)
+		c->run = c->run_start = 0;
+	while (row >= nrp_get32(c->ends + 4 * c->run))
+		c->run_start = nrp_get32(c->ends + 4 * c->run++);
+}
+
+static void decode_runs(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
+{
+	for (uint32_t i = 0, left; i < n; i += left) {
+		uint64_t v;
+
+		find_run(c, first + i);
+		v = nrp_get64(c->run_values + 8 * c->run);
+		left = nrp_get32(c->ends + 4 * c->run) - (first + i);
+		left = left < n - i ? left : n - i;
+		for (uint32_t k = 0; k < left; k++)
+			values[i + k] = v;
+	}
+}
+
 static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t *restrict values)
 {
+	if (c->encoding == NRP_ENC_RUNS) {
+		decode_runs(c, first, n, values);
+		return;
+	}
 	if (c->encoding == NRP_ENC_DICT) {
 		const uint8_t *restrict index = c->planes[0] + first;
 		const uint64_t *restrict dict = c->dict;
@@ -426,12 +526,16 @@ static void decode_values(struct column *c, uint32_t first, uint32_t n, uint64_t
 }
 
 /* One value; not for DELTA. */
-static uint64_t value_at(const struct column *c, uint32_t row)
+static uint64_t value_at(struct column *c, uint32_t row)
 {
 	uint64_t v = c->encoding == NRP_ENC_FRAME ? c->base : 0;
 
 	if (c->encoding == NRP_ENC_DICT)
 		return c->dict[c->planes[0][row]];
+	if (c->encoding == NRP_ENC_RUNS) {
+		find_run(c, row);
+		return nrp_get64(c->run_values + 8 * c->run);
+	}
 	for (uint32_t k = 0; k < c->nr_planes; k++)
 		v += (uint64_t)c->planes[k][row] << (8 * k);
 	return v;

@@ -13,6 +13,8 @@
 #define MIN_COMPRESS 32
 /* Rows looked at to estimate the size of an encoding. */
 #define SAMPLE 4096
+/* Runs that are stored as such, of a block's rows. */
+#define MAX_RUNS(rows) ((rows) / 64 < NRP_BLOCK_RUNS ? (rows) / 64 : NRP_BLOCK_RUNS)
 /* Slots of the hash table behind a dictionary; a power of two. */
 #define DICT_SLOTS 1024
 
@@ -44,6 +46,7 @@ struct nrp_encoder {
 	struct stream streams[NRP_BLOCK_MAX_STREAMS];
 	uint32_t nr_streams;
 	struct encoder_column columns[NRP_BLOCK_MAX_COLUMNS];
+	struct nrp_value_runs runs;
 	uint64_t dict[NRP_BLOCK_DICT];
 	uint32_t dict_size;
 	struct {
@@ -324,13 +327,51 @@ static int add_bitmap(struct nrp_encoder *e, struct encoder_column *column, cons
 	return add_stream(e, column, bytes, (rows + 7) / 8);
 }
 
-static int encode_column(struct nrp_encoder *e, const struct nrp_columns *columns, uint32_t c,
+/* The runs that were found, of all rows. */
+static int add_runs(struct nrp_encoder *e, struct encoder_column *column, uint32_t rows)
+{
+	const struct nrp_value_runs *runs = &e->runs;
+	uint8_t ends[NRP_BLOCK_RUNS * 4], values[NRP_BLOCK_RUNS * 8];
+
+	for (uint32_t i = 0; i < runs->nr; i++) {
+		nrp_put32(ends + 4 * i, i + 1 < runs->nr ? runs->from[i + 1] : rows);
+		nrp_put64(values + 8 * i, runs->value[i]);
+	}
+	column->encoding = NRP_ENC_RUNS;
+	column->planes = 0;
+	column->base = 0;
+	if (add_stream(e, column, ends, 4 * runs->nr) < 0)
+		return -ENOMEM;
+	return add_stream(e, column, values, 8 * runs->nr);
+}
+
+/* Encodes a column of which @column describes the FRAME of one or more planes. */
+static int encode_values(struct nrp_encoder *e, struct encoder_column *column,
+			 const struct nrp_columns *columns, uint32_t c,
+			 const struct nrp_order *order)
+{
+	enum nrp_column_type type = columns->desc->columns[c].type;
+
+	if (column->planes == 1) {
+		uint8_t *plane = new_stream(e, columns->rows);
+
+		if (!plane)
+			return -ENOMEM;
+		nrp_column_narrow(type, columns->values[c], order, (uint8_t)column->base, plane);
+		keep_stream(e, column, columns->rows);
+		return 0;
+	}
+	nrp_column_widen(type, columns->values[c], order, e->values);
+	return encode_wide(e, column, e->values, columns->rows);
+}
+
+static int encode_column(struct nrp_encoder *e, struct nrp_columns *columns, uint32_t c,
 			 const struct nrp_order *order, struct nrp_block_image *image)
 {
 	struct encoder_column *column = &e->columns[c];
 	enum nrp_column_type type = columns->desc->columns[c].type;
 	uint32_t rows = columns->rows;
-	uint64_t min = 0, max = 0;
+	bool few;
 
 	*column = (struct encoder_column){ .encoding = NRP_ENC_NULLS };
 	image->min[c] = image->max[c] = 0;
@@ -340,26 +381,24 @@ static int encode_column(struct nrp_encoder *e, const struct nrp_columns *column
 	    add_bitmap(e, column, e->bitmaps + c * NRP_BITMAP_WORDS, rows) < 0)
 		return -ENOMEM;
 
-	nrp_column_range(type, columns->values[c], columns->constant >> c & 1 ? 1 : rows, &min,
-			 &max);
-	image->min[c] = min;
-	image->max[c] = max;
+	if (order->nr_runs > 1)
+		nrp_columns_fill(columns, c);
+	nrp_column_runs(type, columns->values[c], columns->filled[c], order, &e->runs);
+	few = e->runs.nr <= MAX_RUNS(rows) || e->runs.nr == 1;
+	if (few) {
+		nrp_column_range(nrp_column_is_signed(&columns->desc->columns[c]) ? NRP_T_i64
+										  : NRP_T_u64,
+				 e->runs.value, e->runs.nr, &image->min[c], &image->max[c]);
+	} else {
+		nrp_columns_fill(columns, c);
+		nrp_column_range(type, columns->values[c], rows, &image->min[c], &image->max[c]);
+	}
 	column->encoding = NRP_ENC_FRAME;
-	column->base = min;
-	column->planes = planes_of(max - min);
+	column->base = image->min[c];
+	column->planes = planes_of(image->max[c] - image->min[c]);
 	if (column->planes == 0)
 		return 0;
-	if (column->planes == 1) {
-		uint8_t *plane = new_stream(e, rows);
-
-		if (!plane)
-			return -ENOMEM;
-		nrp_column_narrow(type, columns->values[c], order, (uint8_t)min, plane);
-		keep_stream(e, column, rows);
-		return 0;
-	}
-	nrp_column_widen(type, columns->values[c], order, e->values);
-	return encode_wide(e, column, e->values, rows);
+	return few ? add_runs(e, column, rows) : encode_values(e, column, columns, c, order);
 }
 
 /* ---- the image ---------------------------------------------------------------------- */
@@ -438,9 +477,8 @@ static int make_image(struct nrp_encoder *e, enum nrp_record_kind kind,
 	return 0;
 }
 
-int nrp_block_encode(struct nrp_encoder *e, enum nrp_record_kind kind,
-		     const struct nrp_columns *columns, const struct nrp_order *order,
-		     struct nrp_block_image *ret)
+int nrp_block_encode(struct nrp_encoder *e, enum nrp_record_kind kind, struct nrp_columns *columns,
+		     const struct nrp_order *order, struct nrp_block_image *ret)
 {
 	e->nr_streams = 0;
 	e->pool_size = 0;

@@ -164,21 +164,12 @@ int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uin
 	return 0;
 }
 
-void nrp_columns_finish(struct nrp_columns *columns)
+void nrp_columns_fill(struct nrp_columns *columns, uint32_t c)
 {
-	for (uint32_t c = 0; c < columns->desc->nr_columns; c++) {
-		size_t size = nrp_type_size(columns->desc->columns[c].type);
-		const uint8_t *values = columns->values[c];
-		uint32_t filled = columns->filled[c];
-
-		if (!filled)
-			continue;
-		/* Equal to itself shifted by one value. */
-		if (!memcmp(values, values + size, (filled - 1) * size))
-			columns->constant |= UINT64_C(1) << c;
-		else
-			repeat(columns->values[c], size, filled, columns->rows);
-	}
+	if (columns->filled[c])
+		repeat(columns->values[c], nrp_type_size(columns->desc->columns[c].type),
+		       columns->filled[c], columns->rows);
+	columns->filled[c] = columns->rows;
 }
 
 void nrp_columns_reset(struct nrp_columns *columns)
@@ -186,7 +177,6 @@ void nrp_columns_reset(struct nrp_columns *columns)
 	columns->rows = 0;
 	columns->present = 0;
 	columns->any_null = 0;
-	columns->constant = 0;
 	memset(columns->filled, 0, sizeof(columns->filled));
 }
 
@@ -202,6 +192,20 @@ void nrp_columns_clear(struct nrp_columns *columns)
 }
 
 /* ---- one column --------------------------------------------------------------------- */
+
+/* Values looked at together for a change. */
+#define SCAN 64
+
+/* A run begins at @row of those that are looked at. */
+static void add_run(struct nrp_value_runs *runs, uint32_t row, uint64_t value)
+{
+	if (runs->nr < NRP_BLOCK_RUNS) {
+		runs->from[runs->nr] = runs->rows + row;
+		runs->value[runs->nr] = value;
+	}
+	if (runs->nr <= NRP_BLOCK_RUNS)
+		runs->nr++;
+}
 
 /* Four at a time: a single smallest and largest value would each wait for the one before. */
 #define DEFINE_TYPE(name, type, wide)                                                              \
@@ -226,6 +230,22 @@ void nrp_columns_clear(struct nrp_columns *columns)
 		}                                                                                  \
 		*ret_min = (uint64_t)(wide)min[0];                                                 \
 		*ret_max = (uint64_t)(wide)max[0];                                                 \
+	}                                                                                          \
+	static void runs_##name(const type *v, uint32_t n, struct nrp_value_runs *runs)            \
+	{                                                                                          \
+		if (!runs->nr || runs->value[runs->nr - 1] != (uint64_t)(wide)v[0])                \
+			add_run(runs, 0, (uint64_t)(wide)v[0]);                                    \
+		for (uint32_t i = 1, m; i < n && runs->nr <= NRP_BLOCK_RUNS; i += m) {             \
+			type differ = 0;                                                           \
+                                                                                                   \
+			m = n - i < SCAN ? n - i : SCAN;                                           \
+			for (uint32_t k = i; k < i + m; k++)                                       \
+				differ |= v[k] ^ v[k - 1];                                         \
+			for (uint32_t k = i; differ && k < i + m; k++)                             \
+				if (v[k] != v[k - 1])                                              \
+					add_run(runs, k, (uint64_t)(wide)v[k]);                    \
+		}                                                                                  \
+		runs->rows += n;                                                                   \
 	}                                                                                          \
 	static void widen_##name(const type *v, uint32_t n, uint64_t *to)                          \
 	{                                                                                          \
@@ -281,6 +301,21 @@ void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t ro
 		      uint64_t *ret_min, uint64_t *ret_max)
 {
 	FOR_TYPE(type, range, values, rows, ret_min, ret_max);
+}
+
+void nrp_column_runs(enum nrp_column_type type, const void *values, uint32_t rows,
+		     const struct nrp_order *order, struct nrp_value_runs *ret)
+{
+	const uint8_t *from = values;
+
+	ret->nr = ret->rows = 0;
+	for (uint32_t i = 0; i < order->nr_runs && ret->nr <= NRP_BLOCK_RUNS; i++) {
+		const struct nrp_run *run = &order->run[i];
+		uint32_t n = order->nr_runs == 1 ? rows : run->n;
+
+		FOR_TYPE(type, runs, (const void *)(from + run->from * nrp_type_size(type)), n,
+			 ret);
+	}
 }
 
 void nrp_column_widen(enum nrp_column_type type, const void *values, const struct nrp_order *order,

@@ -120,10 +120,11 @@ static bool insertion_sort(struct sort_key *keys, uint32_t n)
 	return true;
 }
 
-static int sort_rows(struct nrp_writer *writer, const struct nrp_columns *columns)
+static int sort_rows(struct nrp_writer *writer, struct nrp_columns *columns)
 {
 	const uint64_t *times = columns->values[0];
 
+	nrp_columns_fill(columns, 0);
 	if (!writer->keys)
 		writer->keys = malloc(NRP_BLOCK_ROWS * sizeof(*writer->keys));
 	if (!writer->keys)
@@ -226,7 +227,6 @@ static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, str
 	struct nrp_block_image image;
 	int r = 0;
 
-	nrp_columns_finish(columns);
 	writer->order->nr_runs = 1;
 	writer->order->run[0] = (struct nrp_run){ 0, columns->rows };
 	if (!buffer->sorted)

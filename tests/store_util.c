@@ -296,7 +296,6 @@ void util_columns(struct nrp_columns *columns, const void *rows, uint32_t nr_row
 
 		assert_int_equal(nrp_columns_add(columns, &row, 1), 0);
 	}
-	nrp_columns_finish(columns);
 }
 
 const struct nrp_order *util_order(uint32_t nr_rows)
