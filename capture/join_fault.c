@@ -10,13 +10,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void begin(struct nrp_joiner *j, const struct nrp_step *step)
+static int begin(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 	uint64_t taken;
 	int nid;
 
+	if (!f)
+		f = t->fault = nrp_writer_row(j->writer, NRP_HINT_FAULT);
+	if (!f)
+		return nrp_fail_nomem(err);
 	/* What is NULL may hold anything, but for the two that add up. */
 	f->null = ~UINT64_C(0);
 	f->migrated_pages = f->failed_pages = 0;
@@ -46,6 +50,7 @@ static void begin(struct nrp_joiner *j, const struct nrp_step *step)
 	t->filter_open = false;
 	t->attempt_open = false;
 	t->weight_nodes = 0;
+	return 0;
 }
 
 /* The group's faults[], from an array field or from f0, f1, ..; 0 nodes if the probe has neither.
@@ -90,7 +95,7 @@ static uint64_t mem_weight(const struct nrp_thread *t, uint32_t nid)
 
 static void set_weights(struct nrp_thread *t, int dst_nid)
 {
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 
 	if (!NRP_NULL(f, hint_fault, src_nid) && f->src_nid >= 0 &&
 	    (uint32_t)f->src_nid < t->weight_nodes) {
@@ -106,7 +111,7 @@ static void set_weights(struct nrp_thread *t, int dst_nid)
 static int filter_begin(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 
 	if (!t->fault_open || !NRP_NULL(f, hint_fault, filter_delay))
 		return nrp_join_unjoined(j, step);
@@ -138,7 +143,7 @@ static int filter_end(struct nrp_joiner *j, const struct nrp_step *step)
 		return nrp_join_unjoined(j, step);
 	t->filter_open = false;
 	if (nrp_step_has(step, NRP_EF_FILTER_END_allow))
-		NRP_SET(&t->fault, hint_fault, filter_answer,
+		NRP_SET(t->fault, hint_fault, filter_answer,
 			nrp_step_get(step, NRP_EF_FILTER_END_allow) != 0);
 	return 0;
 }
@@ -148,7 +153,7 @@ static void attempt_begin(struct nrp_joiner *j, const struct nrp_step *step, uin
 			  const struct nrp_field *nid, const struct nrp_field *jiffies)
 {
 	struct nrp_thread *t = step->thread;
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 	const uint8_t *data = step->raw->data;
 
 	t->attempt_open = true;
@@ -171,7 +176,7 @@ static void attempt_begin(struct nrp_joiner *j, const struct nrp_step *step, uin
 
 static void attempt_end(const struct nrp_step *step)
 {
-	struct nrp_hint_fault *f = &step->thread->fault;
+	struct nrp_hint_fault *f = step->thread->fault;
 
 	step->thread->attempt_open = false;
 	NRP_SET(f, hint_fault, attempt_ns, nrp_delay(f->time + f->attempt_delay, step->raw->time));
@@ -180,7 +185,7 @@ static void attempt_end(const struct nrp_step *step)
 static int attempt_event(struct nrp_joiner *j, const struct nrp_step *step)
 {
 	struct nrp_thread *t = step->thread;
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 	const struct nrp_field *field = step->desc->field;
 	enum nrp_event event = step->desc->event;
 
@@ -217,7 +222,7 @@ static int attempt_event(struct nrp_joiner *j, const struct nrp_step *step)
 static int task_fault(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 
 	if (!t->fault_open)
 		return nrp_join_unjoined(j, step);
@@ -232,12 +237,12 @@ static int task_fault(struct nrp_joiner *j, const struct nrp_step *step, struct 
 void nrp_join_fault_limited(struct nrp_thread *thread)
 {
 	if (thread->fault_open && thread->attempt_open)
-		NRP_SET(&thread->fault, hint_fault, ratelimited, 1);
+		NRP_SET(thread->fault, hint_fault, ratelimited, 1);
 }
 
 void nrp_join_fault_migrated(struct nrp_thread *thread, uint64_t succeeded, uint64_t failed)
 {
-	struct nrp_hint_fault *f = &thread->fault;
+	struct nrp_hint_fault *f = thread->fault;
 
 	if (!thread->fault_open || !thread->attempt_open)
 		return;
@@ -300,10 +305,10 @@ static int write_weights(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_
 		const uint64_t *cpu = mem + 2 * t->weight_nodes;
 		struct nrp_group_weight w = {
 			.null = 0,
-			.time = t->fault.time,
+			.time = t->fault->time,
 			.tid = t->tid,
 			.group_id =
-				NRP_NULL(&t->fault, hint_fault, group_id) ? 0 : t->fault.group_id,
+				NRP_NULL(t->fault, hint_fault, group_id) ? 0 : t->fault->group_id,
 			.nid = (int16_t)nid,
 			.mem_shared = mem[0],
 			.mem_private = mem[1],
@@ -321,7 +326,7 @@ static int write_weights(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_
 int nrp_join_close_fault(struct nrp_joiner *j, struct nrp_thread *t, uint8_t flags,
 			 struct nrp_error *err)
 {
-	struct nrp_hint_fault *f = &t->fault;
+	struct nrp_hint_fault *f = t->fault;
 	int r;
 
 	if (!t->fault_open)
@@ -331,8 +336,9 @@ int nrp_join_close_fault(struct nrp_joiner *j, struct nrp_thread *t, uint8_t fla
 	resolve_from_flags(j, f);
 	resolve_outcome(j, f);
 	nrp_join_check_fault(j, f);
-	r = nrp_writer_append(j->writer, NRP_HINT_FAULT, f, err);
-	return r < 0 ? r : write_weights(j, t, err);
+	r = write_weights(j, t, err);
+	t->fault = NULL;
+	return r < 0 ? r : nrp_writer_append_row(j->writer, NRP_HINT_FAULT, f, err);
 }
 
 int nrp_join_fault(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
@@ -345,16 +351,15 @@ int nrp_join_fault(struct nrp_joiner *j, const struct nrp_step *step, struct nrp
 		r = nrp_join_close_fault(j, t, 0, err);
 		if (r < 0)
 			return r;
-		begin(j, step);
-		return 0;
+		return begin(j, step, err);
 	case NRP_EV_FILTER_BEGIN:
 		return filter_begin(j, step, err);
 	case NRP_EV_FILTER_END:
 		return filter_end(j, step);
 	case NRP_EV_FAULT_TARGET:
-		if (!t->fault_open || !NRP_NULL(&t->fault, hint_fault, target_nid))
+		if (!t->fault_open || !NRP_NULL(t->fault, hint_fault, target_nid))
 			return nrp_join_unjoined(j, step);
-		NRP_TAKE(step, &t->fault, hint_fault, target_nid, FAULT_TARGET, nid);
+		NRP_TAKE(step, t->fault, hint_fault, target_nid, FAULT_TARGET, nid);
 		return 0;
 	case NRP_EV_TASK_FAULT:
 		return task_fault(j, step, err);

@@ -16,7 +16,7 @@ struct nrp_thread {
 	bool fault_open;
 	bool filter_open;  /* filter_begin without filter_end */
 	bool attempt_open; /* between the first and the last event of the attempt */
-	struct nrp_hint_fault fault;
+	struct nrp_hint_fault *fault; /* the writer's row that is filled; NULL: none so far */
 	uint64_t *weights;     /* [4 * nodes] of the open fault; allocated once */
 	uint32_t weight_nodes; /* 0: the fault has no weights */
 

@@ -4,6 +4,7 @@
 #include "schema/internal.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -17,14 +18,23 @@ struct sort_key {
  */
 #define WINDOW 128
 
+/* Rows of one allocation. */
+struct rows {
+	struct rows *next;
+	max_align_t row[];
+};
+
 struct buffer {
 	struct nrp_columns columns;
-	uint8_t *rows;                   /* WINDOW of them */
-	struct sort_key waiting[WINDOW]; /* in order of time */
+	struct {
+		uint64_t time;
+		const uint8_t *row;
+	} waiting[WINDOW]; /* in order of time */
 	uint32_t nr_waiting;
-	uint8_t unused[WINDOW]; /* rows that are not waiting: the first WINDOW - nr_waiting */
 	bool sorted;
 	uint64_t last_time;
+	struct rows *rows; /* waiting, free, or being filled by the caller */
+	uint8_t *free_row; /* a list: each begins with a pointer to the next */
 };
 
 struct nrp_writer {
@@ -36,6 +46,37 @@ struct nrp_writer {
 	struct nrp_order *order;
 	struct buffer buffers[NRP_NR_KINDS];
 };
+
+static void release_row(struct buffer *buffer, uint8_t *row)
+{
+	memcpy(row, &buffer->free_row, sizeof(buffer->free_row));
+	buffer->free_row = row;
+}
+
+/* WINDOW more free rows. */
+static int add_rows(struct buffer *buffer, const struct nrp_kind *desc)
+{
+	struct rows *rows = malloc(sizeof(*rows) + WINDOW * desc->row_size);
+
+	if (!rows)
+		return -ENOMEM;
+	rows->next = buffer->rows;
+	buffer->rows = rows;
+	buffer->columns.desc = desc;
+	for (uint32_t i = WINDOW; i--;)
+		release_row(buffer, (uint8_t *)rows->row + i * desc->row_size);
+	return 0;
+}
+
+static void free_rows(struct buffer *buffer)
+{
+	while (buffer->rows) {
+		struct rows *next = buffer->rows->next;
+
+		free(buffer->rows);
+		buffer->rows = next;
+	}
+}
 
 int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t capture_id,
 		   struct nrp_error *err)
@@ -75,7 +116,7 @@ struct nrp_writer *nrp_writer_free(struct nrp_writer *writer)
 		return NULL;
 	for (size_t i = 0; i < NRP_NR_KINDS; i++) {
 		nrp_columns_clear(&writer->buffers[i].columns);
-		free(writer->buffers[i].rows);
+		free_rows(&writer->buffers[i]);
 	}
 	nrp_encoder_free(writer->encoder);
 	sqlite3_finalize(writer->insert);
@@ -257,60 +298,65 @@ static int take_apart(struct nrp_writer *writer, enum nrp_record_kind kind, stru
 		buffer->sorted = false;
 	buffer->last_time = buffer->waiting[n - 1].time;
 	buffer->nr_waiting -= n;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t row = buffer->waiting[i].row;
-
-		rows[i] = buffer->rows + row * columns->desc->row_size;
-		buffer->unused[WINDOW - buffer->nr_waiting - n + i] = (uint8_t)row;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = buffer->waiting[i].row;
 	memmove(buffer->waiting, buffer->waiting + n,
 		buffer->nr_waiting * sizeof(buffer->waiting[0]));
 	if (nrp_columns_add(columns, rows, n) < 0)
 		return nrp_fail_nomem(err);
+	for (uint32_t i = 0; i < n; i++)
+		release_row(buffer, (uint8_t *)rows[i]);
 	return columns->rows == NRP_BLOCK_ROWS ? write_block(writer, kind, err) : 0;
 }
 
-/* First row of its kind. */
-static int start_buffer(struct buffer *buffer, const struct nrp_kind *desc)
+_Static_assert(NRP_BLOCK_ROWS % NRP_COLUMNS_BATCH == 0, "a block is a whole number of batches");
+
+void *nrp_writer_row(struct nrp_writer *writer, enum nrp_record_kind kind)
 {
-	buffer->columns.desc = desc;
-	buffer->rows = malloc(WINDOW * desc->row_size);
-	for (uint32_t i = 0; i < WINDOW; i++)
-		buffer->unused[i] = (uint8_t)i;
-	return buffer->rows ? 0 : -ENOMEM;
+	struct buffer *buffer = &writer->buffers[kind];
+	uint8_t *row;
+
+	if (!buffer->free_row && add_rows(buffer, nrp_kind(kind)) < 0)
+		return NULL;
+	row = buffer->free_row;
+	memcpy(&buffer->free_row, row, sizeof(buffer->free_row));
+	return row;
 }
 
-_Static_assert(NRP_BLOCK_ROWS % NRP_COLUMNS_BATCH == 0, "a block is a whole number of batches");
-_Static_assert(WINDOW <= UINT8_MAX + 1, "a byte numbers a row");
-
-int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
-		      struct nrp_error *err)
+int nrp_writer_append_row(struct nrp_writer *writer, enum nrp_record_kind kind, void *row,
+			  struct nrp_error *err)
 {
-	const struct nrp_kind *desc = nrp_kind(kind);
-	struct buffer *buffer;
+	struct buffer *buffer = &writer->buffers[kind];
 	uint64_t null, time;
-	uint32_t unused, i;
+	uint32_t i;
 
-	if (!desc)
-		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
-				"there is no record kind %d", (int)kind);
 	/* NULL word and time are the first two members of every row (record.c checks it). */
 	memcpy(&null, row, sizeof(null));
 	memcpy(&time, (const uint8_t *)row + sizeof(null), sizeof(time));
 	if (null & 1)
 		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
-				"a record of kind %s has no time", desc->name);
-
-	buffer = &writer->buffers[kind];
-	if (!buffer->rows && start_buffer(buffer, desc) < 0)
-		return nrp_fail_nomem(err);
-	i = buffer->nr_waiting++;
-	unused = buffer->unused[WINDOW - 1 - i];
-	memcpy(buffer->rows + unused * desc->row_size, row, desc->row_size);
-	for (; i && buffer->waiting[i - 1].time > time; i--)
+				"a record of kind %s has no time", nrp_kind(kind)->name);
+	for (i = buffer->nr_waiting++; i && buffer->waiting[i - 1].time > time; i--)
 		buffer->waiting[i] = buffer->waiting[i - 1];
-	buffer->waiting[i] = (struct sort_key){ time, unused };
+	buffer->waiting[i].time = time;
+	buffer->waiting[i].row = row;
 	return buffer->nr_waiting == WINDOW ? take_apart(writer, kind, err) : 0;
+}
+
+int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
+		      struct nrp_error *err)
+{
+	const struct nrp_kind *desc = nrp_kind(kind);
+	void *copy;
+
+	if (!desc)
+		return nrp_fail(err, NRP_INTERNAL, -EINVAL, writer->store->path, -1, NULL,
+				"there is no record kind %d", (int)kind);
+	copy = nrp_writer_row(writer, kind);
+	if (!copy)
+		return nrp_fail_nomem(err);
+	memcpy(copy, row, desc->row_size);
+	return nrp_writer_append_row(writer, kind, copy, err);
 }
 
 int nrp_writer_flush(struct nrp_writer *writer, struct nrp_error *err)

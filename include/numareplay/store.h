@@ -133,6 +133,11 @@ struct nrp_writer;
  */
 int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t capture_id,
 		   struct nrp_error *err);
+/* A row (struct nrp_KIND) to be filled in, of undefined content, the writer's; NULL: out of memory. */
+void *nrp_writer_row(struct nrp_writer *writer, enum nrp_record_kind kind);
+/* Takes such a row back, filled: no copy is made. */
+int nrp_writer_append_row(struct nrp_writer *writer, enum nrp_record_kind kind, void *row,
+			  struct nrp_error *err);
 /* Copies one row (struct nrp_KIND) in. */
 int nrp_writer_append(struct nrp_writer *writer, enum nrp_record_kind kind, const void *row,
 		      struct nrp_error *err);
