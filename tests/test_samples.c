@@ -492,6 +492,126 @@ static void a_file_with_changed_bytes_is_an_error_and_no_crash(void **state)
 	free(data);
 }
 
+/* ---- runs --------------------------------------------------------------------------- */
+
+enum { RUN_ROWS = 6400 };
+
+/* Columns that change now and then, one of them NULL for a while, and a time that never repeats. */
+static struct nrp_munmap *rows_in_runs(void)
+{
+	struct nrp_munmap *rows = calloc(RUN_ROWS, sizeof(*rows));
+
+	assert_non_null(rows);
+	for (uint32_t i = 0; i < RUN_ROWS; i++) {
+		rows[i].time = 1000 + 3 * i;
+		rows[i].null = NRP_BIT(munmap, flushed_time);
+		rows[i].tid = i < 1000 ? -5 : 7;
+		rows[i].cpu = i == 6399 ? 70000 : 3;
+		rows[i].mm = UINT64_MAX - i / 640;
+		rows[i].downgrade = i / 100 % 2;
+		if (i >= 300 && i < 900)
+			rows[i].null |= NRP_BIT(munmap, len);
+		else
+			rows[i].len = i < 300 ? 4096 : UINT64_C(1) << 40;
+	}
+	return rows;
+}
+
+/* Decodes all rows in order and compares them. */
+static void check_runs(const struct nrp_block_image *image, const struct nrp_munmap *want,
+		       bool chosen)
+{
+	struct nrp_block *block = nrp_block_new();
+	struct nrp_munmap got[NRP_BLOCK_BATCH];
+	const char *why;
+	uint32_t n, i = 0;
+
+	memset(got, 0, sizeof(got));
+	nrp_block_choose(block, chosen ? NRP_COL_munmap_downgrade : -1);
+	assert_int_equal(
+		nrp_block_load(block, NRP_MUNMAP, image->data, image->size, ~UINT64_C(0), &why), 0);
+	while ((n = nrp_block_read(block, got))) {
+		for (uint32_t k = 0; k < n; k++, i++) {
+			while (chosen && !want[i].downgrade)
+				i++;
+			assert_memory_equal(&got[k], &want[i], sizeof(got[k]));
+		}
+	}
+	assert_int_equal(i, RUN_ROWS);
+	nrp_block_free(block);
+}
+
+static void columns_of_few_runs_come_back(void **state)
+{
+	struct nrp_columns columns = { .desc = nrp_kind(NRP_MUNMAP) };
+	struct nrp_encoder *encoder = nrp_encoder_new();
+	struct nrp_munmap *rows = rows_in_runs(), *swapped = calloc(RUN_ROWS, sizeof(*swapped));
+	struct nrp_order *order = calloc(1, sizeof(*order));
+	struct nrp_block_image image;
+
+	(void)state;
+	assert_non_null(swapped);
+	assert_non_null(order);
+	util_columns(&columns, rows, RUN_ROWS);
+	assert_int_equal(
+		nrp_block_encode(encoder, NRP_MUNMAP, &columns, util_order(RUN_ROWS), &image), 0);
+	check_runs(&image, rows, false);
+	check_runs(&image, rows, true);
+	assert_int_equal(image.min[NRP_COL_munmap_tid], (uint64_t)-5);
+	assert_int_equal(image.max[NRP_COL_munmap_tid], 7);
+	assert_int_equal(image.max[NRP_COL_munmap_cpu], 70000);
+	assert_int_equal(image.max[NRP_COL_munmap_mm], UINT64_MAX);
+
+	/* the second half first */
+	order->nr_runs = 2;
+	order->run[0] = (struct nrp_run){ RUN_ROWS / 2, RUN_ROWS / 2 };
+	order->run[1] = (struct nrp_run){ 0, RUN_ROWS / 2 };
+	memcpy(swapped, rows + RUN_ROWS / 2, RUN_ROWS / 2 * sizeof(*rows));
+	memcpy(swapped + RUN_ROWS / 2, rows, RUN_ROWS / 2 * sizeof(*rows));
+	assert_int_equal(nrp_block_encode(encoder, NRP_MUNMAP, &columns, order, &image), 0);
+	check_runs(&image, swapped, false);
+	free(order);
+	free(swapped);
+	free(rows);
+	nrp_columns_clear(&columns);
+	nrp_encoder_free(encoder);
+}
+
+static void runs_that_do_not_hold_every_row_once_are_damage(void **state)
+{
+	/* ends of the runs of tid, and what they may not be */
+	static const uint32_t ends[2] = { 1000, RUN_ROWS };
+	static const uint32_t wrong[][2] = {
+		{ 1000, RUN_ROWS - 1 }, { 1000, RUN_ROWS + 1 }, { 0, RUN_ROWS },
+		{ RUN_ROWS, RUN_ROWS }, { RUN_ROWS, 1000 },     { UINT32_MAX, RUN_ROWS },
+	};
+	struct nrp_columns columns = { .desc = nrp_kind(NRP_MUNMAP) };
+	struct nrp_encoder *encoder = nrp_encoder_new();
+	struct nrp_block *block = nrp_block_new();
+	struct nrp_munmap *rows = rows_in_runs();
+	struct nrp_block_image image;
+	const char *why;
+	uint8_t *at;
+
+	(void)state;
+	util_columns(&columns, rows, RUN_ROWS);
+	assert_int_equal(
+		nrp_block_encode(encoder, NRP_MUNMAP, &columns, util_order(RUN_ROWS), &image), 0);
+	at = memmem(image.data, image.size, ends, sizeof(ends));
+	assert_non_null(at); /* so short a stream is stored as it is */
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		memcpy(at, wrong[i], sizeof(wrong[i]));
+		assert_int_equal(nrp_block_load(block, NRP_MUNMAP, image.data, image.size,
+						~UINT64_C(0), &why),
+				 -EBADMSG);
+		assert_string_equal(why, "a column's runs are wrong");
+	}
+	free(rows);
+	nrp_columns_clear(&columns);
+	nrp_encoder_free(encoder);
+	nrp_block_free(block);
+}
+
 static void blocks_of_other_minor_versions(void **state)
 {
 	struct nrp_encoder *encoder = nrp_encoder_new();
@@ -763,6 +883,8 @@ int main(void)
 		cmocka_unit_test(block_rows_that_contradict_the_table_are_damage),
 		cmocka_unit_test(a_truncated_file_is_an_error_and_no_crash),
 		cmocka_unit_test(a_file_with_changed_bytes_is_an_error_and_no_crash),
+		cmocka_unit_test(columns_of_few_runs_come_back),
+		cmocka_unit_test(runs_that_do_not_hold_every_row_once_are_damage),
 		cmocka_unit_test(blocks_of_other_minor_versions),
 		cmocka_unit_test(a_block_with_a_newer_codec_asks_for_a_newer_program),
 		cmocka_unit_test(sql_shows_the_values_of_every_kind),
