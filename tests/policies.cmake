@@ -20,3 +20,9 @@ add_executable(test_scan_model ${CMAKE_CURRENT_LIST_DIR}/test_scan_model.c
 	${CMAKE_CURRENT_LIST_DIR}/scan_model.c)
 target_link_libraries(test_scan_model PRIVATE nrp_policies cmocka)
 add_test(NAME scan_model COMMAND test_scan_model)
+
+# The mmap_lock engine beside a slow model of it.
+add_executable(test_mmap_lock ${CMAKE_CURRENT_LIST_DIR}/test_mmap_lock.c
+	${CMAKE_CURRENT_LIST_DIR}/lock_model.c)
+target_link_libraries(test_mmap_lock PRIVATE nrp_replay cmocka)
+add_test(NAME mmap_lock COMMAND test_mmap_lock)
