@@ -23,7 +23,9 @@ struct user {
 struct task {
 	uint64_t faults;     /* exceptions so far */
 	uint64_t used_fault; /* the last one that a job belongs to */
-	uint64_t scan_end;   /* it is in task_numa_work() until then */
+	uint64_t addr;       /* of the last one */
+	bool user;
+	uint64_t scan_end; /* it is in task_numa_work() until then */
 	uint64_t scan_mm;
 };
 
@@ -138,6 +140,8 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 		.granted = UINT64_MAX,
 		.downgraded = UINT64_MAX,
 		.released = UINT64_MAX,
+		.addr = task->addr,
+		.user = task->user,
 	};
 	mm->nr_jobs++;
 	user->asking = mm->nr_jobs;
@@ -253,14 +257,20 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 	struct user *user;
 	struct nrp_lock_seen *seen;
 
-	if (NRP_NULL(m, munmap, mm) || NRP_NULL(m, munmap, zap_time))
+	if (NRP_NULL(m, munmap, zap_time))
 		return 0; /* nothing was unmapped */
+	if (NRP_NULL(m, munmap, mm)) {
+		b->ret->phases_without_lock++;
+		return 0;
+	}
 	mm = mm_of(b, m->mm);
 	user = user_of(b, m->mm, m->tid);
 	if (!mm || !user)
 		return -ENOMEM;
-	if (!user->holding || !mm->seen[user->holding - 1].write)
+	if (!user->holding || !mm->seen[user->holding - 1].write) {
+		b->ret->phases_without_lock++;
 		return 0;
+	}
 	if (!(mm->nr_work & (mm->nr_work - 1))) { /* full: it has room for a power of two */
 		work = reallocarray(mm->work, mm->nr_work ? 2 * (size_t)mm->nr_work : 1,
 				    sizeof(*work));
@@ -272,6 +282,7 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 	seen = &mm->seen[user->holding - 1];
 	seen->work = mm->nr_work++;
 	seen->may_downgrade = NRP_NULL(m, munmap, downgrade) || m->downgrade;
+	seen->addr = NRP_NULL(m, munmap, start) ? 0 : m->start;
 	work[seen->work] = (struct nrp_munmap_work){
 		/* times as they are on record, for the time being: finish() makes durations of them
 		 */
@@ -294,11 +305,14 @@ static int see(void *context, enum nrp_record_kind kind, const void *row)
 	if (kind == NRP_MUNMAP)
 		return see_munmap(b, row);
 	if (kind == NRP_PAGE_FAULT) {
-		struct task *task = task_of(b, ((const struct nrp_page_fault *)row)->tid);
+		const struct nrp_page_fault *p = row;
+		struct task *task = task_of(b, p->tid);
 
 		if (!task)
 			return -ENOMEM;
 		task->faults++;
+		task->addr = NRP_NULL(p, page_fault, addr) ? 0 : p->addr;
+		task->user = !NRP_NULL(p, page_fault, user) && p->user;
 		b->ret->page_faults++;
 		b->ret->has_page_faults = true;
 		return 0;
@@ -360,6 +374,7 @@ static int finish(struct builder *b, struct nrp_lock_mm *mm)
 			phases(&mm->work[s->work], s, end);
 			mm->work[s->work].keeps_write = !s->may_downgrade;
 			mm->downgrades |= s->downgraded != UINT64_MAX;
+			mm->kept_write |= s->may_downgrade && s->downgraded == UINT64_MAX;
 			j->work = &mm->work[s->work];
 		}
 		ret->faults += j->kind == NRP_LOCK_FAULT;
@@ -373,11 +388,53 @@ static int finish(struct builder *b, struct nrp_lock_mm *mm)
 	return 0;
 }
 
+/* Unmaps looked at for the range that a fault is in. */
+#define RANGES_AHEAD 64
+
+/*
+ * Faults in a range that is unmapped later, or meanwhile, get its number; all others share one.
+ * Whether a fault could take the lock of its VMA is not on record: those of user mode are taken to
+ * be able to.
+ */
+static int number_vmas(struct nrp_lock_mm *mm)
+{
+	uint32_t *unmaps = calloc((size_t)mm->nr_work + 1, sizeof(*unmaps)), n = 0, first = 0;
+
+	if (!unmaps)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
+		if (mm->job[i].kind != NRP_LOCK_MUNMAP)
+			continue;
+		mm->job[i].vma = n;
+		unmaps[n++] = i;
+	}
+	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
+		struct nrp_lock_job *j = &mm->job[i];
+		const struct nrp_lock_seen *s = &mm->seen[i];
+
+		if (j->kind != NRP_LOCK_FAULT)
+			continue;
+		while (first < n && mm->seen[unmaps[first]].released <= s->requested)
+			first++;
+		j->vma = n;
+		j->lockable = s->user;
+		for (uint32_t k = first; k < n && k - first < RANGES_AHEAD; k++) {
+			if (s->addr - mm->seen[unmaps[k]].addr >= mm->job[unmaps[k]].work->length)
+				continue;
+			j->vma = k;
+			break;
+		}
+	}
+	free(unmaps);
+	return 0;
+}
+
 int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
 {
 	static const struct nrp_merge_input inputs[] = {
-		{ NRP_PAGE_FAULT, NRP_BIT(page_fault, time) | NRP_BIT(page_fault, tid) },
+		{ NRP_PAGE_FAULT, NRP_BIT(page_fault, time) | NRP_BIT(page_fault, tid) |
+					  NRP_BIT(page_fault, addr) | NRP_BIT(page_fault, user) },
 		{ NRP_SCAN_PASS, NRP_BIT(scan_pass, time) | NRP_BIT(scan_pass, end_time) |
 					 NRP_BIT(scan_pass, tid) | NRP_BIT(scan_pass, mm) },
 		{ NRP_LOCK, ~UINT64_C(0) },
@@ -396,7 +453,9 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 		r = nrp_merge_each(store, capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
 				   see, &b, err);
 	for (size_t i = 0; r == 0 && i < ret->nr_mms; i++)
-		r = finish(&b, &ret->mm[i]) < 0 ? nrp_fail_nomem(err) : 0;
+		r = finish(&b, &ret->mm[i]) < 0 || number_vmas(&ret->mm[i]) < 0
+			    ? nrp_fail_nomem(err)
+			    : 0;
 	nrp_pages_free(b.users);
 	nrp_pages_free(b.tasks);
 	nrp_pages_free(b.mms);

@@ -19,6 +19,8 @@ struct nrp_lock_seen {
 	uint64_t released;   /* ns; UINT64_MAX: not before the capture ended */
 	bool failed_first;   /* a try failed before: it found the lock taken */
 	bool may_downgrade;  /* a munmap: its caller lets it */
+	bool user;           /* a fault: of user mode */
+	uint64_t addr;       /* a fault: its address; a munmap: start of its range */
 	uint32_t work;       /* a munmap: index into nrp_lock_mm.work */
 };
 
@@ -30,6 +32,7 @@ struct nrp_lock_mm {
 	struct nrp_munmap_work *work;
 	uint32_t nr_work;
 	bool downgrades; /* some munmap did */
+	bool kept_write; /* some munmap whose caller let it did not */
 };
 
 struct nrp_lock_jobs {
@@ -42,6 +45,7 @@ struct nrp_lock_jobs {
 	uint64_t impossible;   /* events that cannot follow on what was before */
 	uint64_t never_ended;  /* granted or waiting at the end of the capture */
 	uint64_t page_faults;  /* exceptions on record */
+	uint64_t phases_without_lock; /* munmaps on record whose lock is not */
 	bool has_lock_events;
 	bool has_page_faults;
 };

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * munmap.lock: the recorded jobs of every mmap_lock through the engine, as the host did it and as a
+ * lane would have.
+ *
+ * The engine hands a lock over in no time; a real waiter wakes up later. So what it says is a lower
+ * bound of a wait, and for every grant to a waiter in line the 95th percentile of the host's own
+ * lateness is added for the upper one (spec mmap-hugetlb.md 1.4).
+ */
+#ifndef NRP_LOCK_LANE_H
+#define NRP_LOCK_LANE_H
+
+#include "replay/lock_jobs.h"
+
+#define NRP_LOCK_HANDOFF 4000000 /* ns after which the kernel keeps the lock for a waiter */
+#define NRP_LOCK_LONG 2000000    /* ns: waits over this are counted */
+
+enum nrp_lock_class {
+	NRP_LOCK_OF_FAULTS,  /* page faults */
+	NRP_LOCK_OF_READERS, /* all that read: faults, too */
+	NRP_LOCK_OF_WRITERS, /* but for munmap */
+	NRP_LOCK_OF_MUNMAP,
+	NRP_NR_LOCK_CLASSES
+};
+
+const char *nrp_lock_class_name(enum nrp_lock_class class);
+
+/* Waits of one class. */
+struct nrp_lock_waits {
+	uint64_t requests, queued; /* queued: in line at least once */
+	uint64_t ns, longest, p99;
+	uint64_t over, over_ns; /* those longer than NRP_LOCK_LONG */
+};
+
+struct nrp_lock_result {
+	struct nrp_lock_waits lower[NRP_NR_LOCK_CLASSES], upper[NRP_NR_LOCK_CLASSES];
+	struct nrp_lock_waits value[NRP_NR_LOCK_CLASSES]; /* late as the median is */
+	uint64_t scans;                                   /* that came to the lock */
+	uint64_t skipped, skipped_upper; /* and found it taken: handed over at once; late */
+	bool modelled; /* more than unmaps and readers take part, or a variant that gives the lock
+			  up */
+};
+
+#define NRP_LOCK_LISTED 8
+
+/* The host's own run against the record. */
+struct nrp_lock_verify {
+	uint64_t requests; /* granted ones */
+	uint64_t within;   /* recorded wait from the engine's up to that plus the lateness */
+	uint64_t below;    /* shorter than the engine's */
+	uint64_t above;
+	uint64_t in_order; /* got the lock behind the same writers as on record */
+	uint64_t overtook; /* of these, before a waiter that had not woken up yet: the engine has
+			      none */
+	uint64_t scans, scans_agree;
+	uint64_t lateness_p50, lateness_p95; /* ns, of grants to waiters in line */
+	uint64_t overhead_p50, overhead_p95; /* ns, of grants to others: two events and the lock */
+	struct {
+		uint64_t mm, requested, recorded, model;
+		int32_t tid;
+		bool write;
+	} listed[NRP_LOCK_LISTED]; /* the first that are not within */
+	size_t nr_listed;
+};
+
+struct nrp_lock_host {
+	bool known; /* the record has requests for mmap_locks */
+	enum nrp_munmap_variant variant;
+	bool grows; /* unmaps did not downgrade though their kernel would: a neighbour grows */
+	uint64_t kept_write, downgraded;                      /* unmaps */
+	struct nrp_lock_verify check[NRP_NR_MUNMAP_VARIANTS]; /* each against the record */
+	uint64_t munmaps, requests, page_faults, faults_with_lock;
+	uint64_t impossible, began_before, never_ended; /* see nrp_lock_jobs */
+	bool has_page_faults;
+};
+
+struct nrp_lock_lanes {
+	struct nrp_lock_jobs jobs;
+	struct nrp_lock_host host;
+	struct nrp_lock_result record; /* waits on record, lower = value = upper */
+};
+
+/* Loads the jobs, finds the host's variant and checks it; nrp_lock_lanes_clear() frees, always. */
+int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
+			const struct nrp_capture *capture, struct nrp_error *err);
+void nrp_lock_lanes_clear(struct nrp_lock_lanes *lanes);
+/* Runs a lane; -ENOMEM. @params: the lane's, with the handoff that the user set or 0. */
+int nrp_lock_lanes_run(struct nrp_lock_result *ret, struct nrp_lock_lanes *lanes,
+		       const struct nrp_lock_params *params);
+/* What a kernel with the host's functions has, but for the variant. */
+struct nrp_lock_params nrp_lock_host_params(enum nrp_munmap_variant variant);
+
+#endif
