@@ -93,6 +93,8 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 		v[NRP_FAMILY_TASK_CLAIM] = host_claim(r);
 	if (v[NRP_FAMILY_SCAN_VMA] == NRP_HOST_VARIANT)
 		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
+	if (v[NRP_FAMILY_MUNMAP_LOCK] == NRP_HOST_VARIANT && r->locks.known)
+		v[NRP_FAMILY_MUNMAP_LOCK] = (int8_t)r->locks.variant;
 	lane->pte = -1;
 }
 
@@ -226,7 +228,7 @@ static int prepare_scanner(struct nrp_replay *r, struct nrp_store *store,
 void nrp_replay_compare_families(struct nrp_replay *r)
 {
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
-		r->differs[f] = r->lane[0].variant[f] != r->lane[1].variant[f];
+		r->differs[f] |= r->lane[0].variant[f] != r->lane[1].variant[f];
 	/* Variants that this capture cannot tell apart from the host's are the host's. */
 	if (nrp_replay_same_as_host(&r->filter, r->lane[0].variant[NRP_FAMILY_MIGRATE_FILTER]) &&
 	    nrp_replay_same_as_host(&r->filter, r->lane[1].variant[NRP_FAMILY_MIGRATE_FILTER]))
@@ -271,6 +273,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->moves = verify->moves;
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
+	r->locks = verify->locks;
 	r->pte_host = -1;
 	for (int i = 0; i < 2; i++)
 		resolve_variants(r, &r->lane[i]);
@@ -347,6 +350,57 @@ static int run_tiering(struct nrp_replay *r, struct nrp_store *store,
 	return ret;
 }
 
+/* ---- mmap_lock ------------------------------------------------------------------------- */
+
+static struct nrp_lock_params lock_params(const struct nrp_lane_spec *spec, int8_t variant)
+{
+	struct nrp_lock_params p = nrp_lock_host_params((enum nrp_munmap_variant)variant);
+	int family = NRP_FAMILY_MUNMAP_LOCK;
+
+	p.munmap.threshold = nrp_lane_get(spec, family, "threshold", p.munmap.threshold);
+	p.resched = nrp_lane_get(spec, family, "resched", 1);
+	p.prefix = !nrp_lane_get(spec, family, "discipline", 1);
+	p.vma_locks = nrp_lane_get(spec, family, "vma_locks", 0);
+	p.spin = nrp_lane_get(spec, family, "wspin_ns", 0);
+	p.handoff = nrp_lane_get(spec, family, "handoff_ns", 0);
+	p.closed = nrp_lane_get(spec, family, "closed", 0);
+	return p;
+}
+
+static bool same_locks(const struct nrp_lock_params *a, const struct nrp_lock_params *b)
+{
+	return a->munmap.variant == b->munmap.variant &&
+	       a->munmap.threshold == b->munmap.threshold && a->resched == b->resched &&
+	       a->prefix == b->prefix && a->vma_locks == b->vma_locks && a->spin == b->spin &&
+	       a->handoff == b->handoff && a->closed == b->closed;
+}
+
+/* Runs the lanes that do not hold the mmap_lock as the host did. */
+static int run_locks(struct nrp_replay *r, struct nrp_store *store,
+		     const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_lock_params host = nrp_lock_host_params(r->locks.variant), params[2];
+	struct nrp_lock_lanes lanes = { 0 };
+	int f = NRP_FAMILY_MUNMAP_LOCK, ret = 0;
+
+	r->unknown[f] = !r->locks.known;
+	if (!r->locks.known)
+		return 0;
+	ret = nrp_lock_lanes_load(&lanes, store, capture, err);
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		params[i] = lock_params(&r->lane[i].spec, r->lane[i].variant[f]);
+		r->lane[i].own_lock = !same_locks(&params[i], &host);
+		if (r->lane[i].own_lock)
+			ret = nrp_lock_lanes_run(&r->lane[i].lock, &lanes, &params[i]) < 0
+				      ? nrp_fail_nomem(err)
+				      : 0;
+	}
+	r->lock_record = lanes.record;
+	r->differs[f] = ret == 0 && !same_locks(&params[0], &params[1]);
+	nrp_lock_lanes_clear(&lanes);
+	return ret;
+}
+
 /* Which families decide nothing here, whatever their variant? */
 int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
@@ -370,6 +424,8 @@ int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 		ret = run_tiering(r, store, capture, err);
 		r->moot[NRP_FAMILY_TIERING_PROMOTE] = r->tiering.identical;
 	}
+	if (ret == 0)
+		ret = run_locks(r, store, capture, err);
 	return ret < 0 ? ret : prepare_scanner(r, store, capture, err);
 }
 

@@ -32,9 +32,11 @@ struct nrp_replay_lane {
 	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
 	/* Where the scanner is not the host's: */
 	struct nrp_scan_lane scan;
-	bool has_scan; /* scan is filled: scan.vma differs */
-	int pte;       /* scan.pte of the lane, as replayed; -1: the host's */
-	bool opens;    /* pages may be armed that the record cannot show */
+	bool has_scan;               /* scan is filled: scan.vma differs */
+	struct nrp_lock_result lock; /* munmap.lock; if the host's locks are known */
+	bool own_lock;               /* not as on the host */
+	int pte;                     /* scan.pte of the lane, as replayed; -1: the host's */
+	bool opens;                  /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
 	/* Unless observed: */
 	int nr_worlds;
@@ -80,6 +82,8 @@ struct nrp_replay {
 	size_t nr_rates;
 	struct nrp_attempts attempts;
 	struct nrp_waits waits;
+	struct nrp_lock_host locks; /* the host's own */
+	struct nrp_lock_result lock_record;
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */

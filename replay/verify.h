@@ -8,6 +8,7 @@
 
 #include "numareplay/store.h"
 #include "replay/policies/migrate_filter.h"
+#include "replay/lock_lane.h"
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/scan_lane.h"
@@ -104,6 +105,7 @@ struct nrp_verify {
 	bool has_attempts;
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
+	struct nrp_lock_host locks;
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What lanes of their own check: the ends of attempts, resets of scan periods, the sticky back-off.
+/*
+ * What lanes of their own check: the ends of attempts, resets of scan periods, the sticky back-off,
+ * scan passes, waits for mmap_locks.
  */
 #include "replay/verify_internal.h"
 
@@ -221,6 +223,114 @@ static int check_scans(struct nrp_verify *v, struct nrp_store *store,
 	return 0;
 }
 
+/* ---- munmap.lock ---------------------------------------------------------------------- */
+
+/* Requests whose recorded wait is not what the engine says, the first of them by name. */
+static void lock_note(struct nrp_verify *v, const struct nrp_lock_verify *c)
+{
+	char text[200] = "";
+
+	for (size_t i = 0; i < c->nr_listed && i < 3; i++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used,
+			 "%s task %d at %.6f s (%.3f ms, engine %.3f ms)", used ? "," : ":",
+			 c->listed[i].tid, (double)c->listed[i].requested * 1e-9,
+			 (double)c->listed[i].recorded * 1e-6, (double)c->listed[i].model * 1e-6);
+	}
+	nrp_verify_note(
+		v, "lock_order",
+		"munmap.lock: %llu of %llu requests got the lock in the recorded order, %llu "
+		"of them before a waiter that had not woken up yet; %llu of %llu scans found "
+		"it free or taken as recorded; waiters wake up %.3f ms late (95 %%: %.3f ms); "
+		"%llu waits are shorter and %llu longer than that allows%s",
+		(unsigned long long)c->in_order, (unsigned long long)c->requests,
+		(unsigned long long)c->overtook, (unsigned long long)c->scans_agree,
+		(unsigned long long)c->scans, (double)c->lateness_p50 * 1e-6,
+		(double)c->lateness_p95 * 1e-6, (unsigned long long)c->below,
+		(unsigned long long)c->above, text);
+}
+
+static void lock_notes(struct nrp_verify *v)
+{
+	const struct nrp_lock_host *h = &v->locks;
+
+	lock_note(v, &h->check[h->variant]);
+	if (h->kept_write)
+		nrp_verify_note(
+			v, "munmap_kept_write",
+			"%llu of %llu unmaps that may downgrade the lock did not: %s",
+			(unsigned long long)h->kept_write, (unsigned long long)h->munmaps,
+			h->grows ? "a neighbour that grows, which kernels from 5.8 to 6.4 leave "
+				   "under the write lock"
+				 : "no rule of this kernel says so, so it holds the lock for "
+				   "writing throughout");
+	if (h->impossible || h->began_before || h->never_ended)
+		nrp_verify_note(
+			v, "lock_sequences",
+			"mmap_lock events: %llu cannot follow on what was before them, %llu "
+			"releases of locks taken before the capture, %llu locks held at its end",
+			(unsigned long long)h->impossible, (unsigned long long)h->began_before,
+			(unsigned long long)h->never_ended);
+	if (h->has_page_faults && h->page_faults > h->faults_with_lock)
+		nrp_verify_note(
+			v, "faults_without_lock",
+			"%llu of %llu page faults never asked for an mmap_lock (they took the "
+			"lock of their VMA, or needed none): what another munmap would have "
+			"cost them without such locks is not on record",
+			(unsigned long long)(h->page_faults - h->faults_with_lock),
+			(unsigned long long)h->page_faults);
+}
+
+/* Waits are measured, and the engine's are those of an ideal lock: evidence, but no verdict. */
+static void lock_check(struct nrp_verify *v)
+{
+	struct nrp_verify_check *k = &v->check[v->nr_checks++];
+	const struct nrp_lock_host *h = &v->locks;
+	const struct nrp_lock_verify *own = &h->check[h->variant];
+
+	*k = (struct nrp_verify_check){ .family = "munmap.lock",
+					.advisory = true,
+					.chosen = (int)h->variant,
+					.nr_variants = NRP_NR_MUNMAP_VARIANTS };
+	for (int i = 0; i < NRP_NR_MUNMAP_VARIANTS; i++) {
+		const struct nrp_lock_verify *c = &h->check[i];
+
+		k->variant[i] = (struct nrp_verify_variant){
+			.variant = nrp_munmap_variant_name((enum nrp_munmap_variant)i),
+			.decisions = c->requests,
+			.agree = c->within,
+			.disagree = c->requests - c->within,
+		};
+		k->indistinguishable[i] = i != (int)h->variant && c->within == own->within &&
+					  c->in_order == own->in_order &&
+					  c->scans_agree == own->scans_agree;
+	}
+	lock_notes(v);
+}
+
+static int check_locks(struct nrp_verify *v, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_lock_lanes lanes;
+	int r = nrp_lock_lanes_load(&lanes, store, capture, err);
+
+	if (r == 0) {
+		v->locks = lanes.host;
+		if (v->locks.known)
+			lock_check(v);
+		else if (lanes.jobs.phases_without_lock)
+			nrp_verify_note(
+				v, "locks_not_recorded",
+				"%llu unmaps are on record with their phases, and no request for "
+				"an mmap_lock is (the events came with 5.11): who waited for whom "
+				"is not known",
+				(unsigned long long)lanes.jobs.phases_without_lock);
+	}
+	nrp_lock_lanes_clear(&lanes);
+	return r;
+}
+
 int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		     const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -240,5 +350,6 @@ int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		reset_check(&v->check[v->nr_checks++], &v->moves, &capture->facts);
 	outcomes_note(v);
 	sticky_note(v);
-	return check_scans(v, store, capture, err);
+	r = check_scans(v, store, capture, err);
+	return r < 0 ? r : check_locks(v, store, capture, err);
 }
