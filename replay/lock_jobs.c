@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "replay/lock_jobs.h"
+#include "replay/lock_jobs_internal.h"
 
 #include "replay/merge.h"
 #include "replay/pages.h"
@@ -17,16 +17,25 @@ struct user {
 	uint32_t holding;
 	uint32_t last;        /* job before, for the next one to come after */
 	uint64_t tried_fault; /* the fault of that try */
+	uint64_t tried_time;
 };
+
+/*
+ * A fault asks again right after its try. Where exceptions are not on record, that is all that says
+ * that the two belong together.
+ */
+#define TRY_TO_REQUEST_NS 100000
 
 /* A task in all of them. */
 struct task {
 	uint64_t faults;     /* exceptions so far */
-	uint64_t used_fault; /* the last one that a job belongs to */
-	uint64_t addr;       /* of the last one */
+	uint64_t used_fault; /* the last one that a job belongs to, or that is over */
+	uint64_t time, addr; /* of the last one */
 	bool user;
 	uint64_t scan_end; /* it is in task_numa_work() until then */
 	uint64_t scan_mm;
+	uint64_t call_end; /* it is in munmap() until then, and has not asked for the lock */
+	uint64_t call_addr, call_len;
 };
 
 struct builder {
@@ -35,7 +44,6 @@ struct builder {
 	struct nrp_pages *tasks; /* by tid */
 	struct nrp_pages *mms;   /* index into ret->mm plus one */
 	size_t room;
-	uint64_t last_time;
 };
 
 /* ---- lists ---------------------------------------------------------------------------- */
@@ -95,6 +103,14 @@ static struct user *user_of(struct builder *b, uint64_t mm, int32_t tid)
 	return nrp_pages_get(b->users, mm, (uint32_t)tid);
 }
 
+/* Counts an event that cannot follow on what was before; the first ones are listed. */
+static void impossible(struct nrp_lock_jobs *ret, const struct nrp_lock *l, const char *what)
+{
+	if (ret->impossible++ < NRP_LOCK_JOBS_LISTED)
+		ret->listed[ret->impossible - 1] =
+			(struct nrp_lock_impossible){ l->time, l->mm, l->tid, what };
+}
+
 /* ---- requests ------------------------------------------------------------------------- */
 
 static enum nrp_lock_kind kind_of(struct builder *b, struct task *task, const struct nrp_lock *l)
@@ -111,19 +127,43 @@ static enum nrp_lock_kind kind_of(struct builder *b, struct task *task, const st
 	return NRP_LOCK_READER;
 }
 
+/* Does the try that failed before belong to this request? A scan's try has none. */
+static bool goes_on(const struct builder *b, const struct nrp_lock_mm *mm, const struct user *user,
+		    const struct task *task, const struct nrp_lock *l)
+{
+	if (!user->tried || l->write || mm->seen[user->tried - 1].write ||
+	    mm->job[user->tried - 1].kind == NRP_LOCK_SCAN)
+		return false;
+	if (b->ret->has_page_faults)
+		return user->tried_fault == task->faults;
+	return l->time - user->tried_time <= TRY_TO_REQUEST_NS;
+}
+
+/* The first request for writing inside a munmap() is the unmap's. */
+static void take_call(struct task *task, struct nrp_lock_seen *s)
+{
+	if (!s->write || task->call_end < s->requested)
+		return;
+	s->called = true;
+	s->addr = task->call_addr;
+	s->length = task->call_len;
+	task->call_end = 0;
+}
+
 static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
 		   const struct nrp_lock *l)
 {
 	uint32_t i = mm->nr_jobs;
 
 	b->ret->requests++;
-	if (user->tried && user->tried_fault == task->faults && !l->write) {
+	if (goes_on(b, mm, user, task, l)) {
 		user->asking = user->tried;
 		user->tried = NO_JOB;
 		mm->seen[user->asking - 1].failed_first = true;
 		return 0;
 	}
-	b->ret->impossible += user->asking != NO_JOB;
+	if (user->asking != NO_JOB)
+		impossible(b->ret, l, "a request while the one before waits");
 	if (reserve(mm) < 0)
 		return -ENOMEM;
 	mm->job[i] = (struct nrp_lock_job){
@@ -143,6 +183,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 		.addr = task->addr,
 		.user = task->user,
 	};
+	take_call(task, &mm->seen[i]);
 	mm->nr_jobs++;
 	user->asking = mm->nr_jobs;
 	user->last = mm->nr_jobs;
@@ -158,29 +199,38 @@ static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	/* A downgrade looks like a reader's grant that nobody asked for. */
 	if (!user->asking && user->holding && !l->write) {
 		seen = &mm->seen[user->holding - 1];
-		b->ret->impossible += !seen->write || seen->downgraded != UINT64_MAX;
-		seen->downgraded = l->time;
+		if (!seen->write || seen->downgraded != UINT64_MAX)
+			impossible(b->ret, l, "a downgrade of what is no write lock");
+		else
+			seen->downgraded = l->time;
 		return;
 	}
 	if (!user->asking || mm->seen[user->asking - 1].write != l->write) {
-		b->ret->impossible++;
+		impossible(b->ret, l, "a grant that was not asked for");
 		return;
 	}
 	b->ret->grants++;
-	b->ret->impossible += user->holding != NO_JOB;
+	if (user->holding != NO_JOB) {
+		impossible(b->ret, l, "a grant to a task that did not release");
+		/* It cannot have held it when it asked again: that ends the hold at the latest. */
+		mm->seen[user->holding - 1].released = mm->seen[user->asking - 1].requested;
+		mm->seen[user->holding - 1].release_lost = true;
+	}
 	mm->seen[user->asking - 1].granted = l->time;
 	user->holding = user->asking;
 	user->asking = NO_JOB;
 }
 
-static void fail(struct builder *b, struct user *user, const struct task *task)
+static void fail(struct builder *b, struct user *user, const struct task *task,
+		 const struct nrp_lock *l)
 {
 	if (!user->asking) {
-		b->ret->impossible++;
+		impossible(b->ret, l, "a failed request that was not made");
 		return;
 	}
 	user->tried = user->asking;
 	user->tried_fault = task->faults;
+	user->tried_time = l->time;
 	user->asking = NO_JOB;
 }
 
@@ -213,7 +263,8 @@ static void release(struct builder *b, struct nrp_lock_mm *mm, struct user *user
 		b->ret->by_others++;
 		user_of(b, mm->mm, seen->tid)->holding = NO_JOB;
 	}
-	b->ret->impossible += (seen->write && seen->downgraded == UINT64_MAX) != (l->write != 0);
+	if ((seen->write && seen->downgraded == UINT64_MAX) != (l->write != 0))
+		impossible(b->ret, l, "a release of the other kind");
 	seen->released = l->time;
 	user->holding = NO_JOB;
 }
@@ -231,6 +282,9 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 	user = user_of(b, l->mm, l->tid);
 	if (!task || !mm || !user)
 		return -ENOMEM;
+	/* What comes behind its fault's lock is not the fault's; at one time, this came before. */
+	if (l->op != NRP_LOCK_REQUEST && l->time > task->time)
+		task->used_fault = task->faults;
 	switch (l->op) {
 	case NRP_LOCK_REQUEST:
 		return request(b, mm, user, task, l);
@@ -238,7 +292,7 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 		grant(b, mm, user, l);
 		return 0;
 	case NRP_LOCK_FAILED:
-		fail(b, user, task);
+		fail(b, user, task, l);
 		return 0;
 	case NRP_LOCK_RELEASE:
 		release(b, mm, user, l);
@@ -249,6 +303,11 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 }
 
 /* ---- the rest ------------------------------------------------------------------------- */
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return bytes && bytes <= UINT64_MAX - 4095 ? (bytes + 4095) & ~UINT64_C(4095) : 1;
+}
 
 static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 {
@@ -289,143 +348,60 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 		.zap = m->zap_time,
 		.pgtables = NRP_NULL(m, munmap, pgtables_time) ? 0 : m->pgtables_time,
 		.free = NRP_NULL(m, munmap, flushed_time) ? 0 : m->flushed_time,
-		.length = NRP_NULL(m, munmap, len) || !m->len ? 1 : m->len,
+		.length = NRP_NULL(m, munmap, len) ? 1 : whole_pages(m->len),
 	};
 	mm->job[user->holding - 1].kind = NRP_LOCK_MUNMAP;
 	b->ret->munmaps++;
 	return 0;
 }
 
+static void see_exception(struct builder *b, struct task *task, const struct nrp_page_fault *p)
+{
+	task->faults++;
+	task->time = p->time;
+	task->addr = NRP_NULL(p, page_fault, addr) ? 0 : p->addr;
+	task->user = !NRP_NULL(p, page_fault, user) && p->user;
+	b->ret->page_faults++;
+	b->ret->has_page_faults = true;
+}
+
+static void see_pass(struct task *task, const struct nrp_scan_pass *p)
+{
+	task->scan_end = NRP_NULL(p, scan_pass, end_time) ? p->time : p->end_time;
+	task->scan_mm = NRP_NULL(p, scan_pass, mm) ? 0 : p->mm;
+	task->used_fault = task->faults;
+}
+
+static void see_call(struct task *task, const struct nrp_mm_call *c)
+{
+	task->used_fault = task->faults;
+	if (c->call != NRP_CALL_MUNMAP)
+		return;
+	task->call_end = NRP_NULL(c, mm_call, end_time) ? UINT64_MAX : c->end_time;
+	task->call_addr = NRP_NULL(c, mm_call, addr) ? 0 : c->addr;
+	task->call_len = NRP_NULL(c, mm_call, len) ? 1 : whole_pages(c->len);
+}
+
 static int see(void *context, enum nrp_record_kind kind, const void *row)
 {
 	struct builder *b = context;
+	struct task *task;
 
 	if (kind == NRP_LOCK)
 		return see_lock(b, row);
 	if (kind == NRP_MUNMAP)
 		return see_munmap(b, row);
-	if (kind == NRP_PAGE_FAULT) {
-		const struct nrp_page_fault *p = row;
-		struct task *task = task_of(b, p->tid);
-
-		if (!task)
-			return -ENOMEM;
-		task->faults++;
-		task->addr = NRP_NULL(p, page_fault, addr) ? 0 : p->addr;
-		task->user = !NRP_NULL(p, page_fault, user) && p->user;
-		b->ret->page_faults++;
-		b->ret->has_page_faults = true;
-		return 0;
-	}
-	if (kind == NRP_SCAN_PASS) {
-		const struct nrp_scan_pass *p = row;
-		struct task *task = task_of(b, p->tid);
-
-		if (!task)
-			return -ENOMEM;
-		task->scan_end = NRP_NULL(p, scan_pass, end_time) ? p->time : p->end_time;
-		task->scan_mm = NRP_NULL(p, scan_pass, mm) ? 0 : p->mm;
-	}
-	return 0;
-}
-
-/* Durations of an unmap from the times of its phases, each at least 0. */
-static void phases(struct nrp_munmap_work *w, const struct nrp_lock_seen *s, uint64_t end)
-{
-	uint64_t zap = w->zap < s->granted ? s->granted : w->zap, pgtables, flushed;
-
-	pgtables = w->pgtables > zap ? w->pgtables : 0;
-	flushed = w->free > zap ? w->free : end;
-	if (!pgtables)
-		pgtables = flushed;
-	w->find = (s->downgraded != UINT64_MAX && s->downgraded < zap ? s->downgraded : zap) -
-		  s->granted;
-	w->detach = 0;
-	w->zap = pgtables - s->granted - w->find;
-	w->pgtables = flushed > pgtables ? flushed - pgtables : 0;
-	w->free = end > flushed ? end - flushed : 0;
-}
-
-/* Holds of the jobs; those that never got the lock go, but for scans that gave up. */
-static int finish(struct builder *b, struct nrp_lock_mm *mm)
-{
-	struct nrp_lock_jobs *ret = b->ret;
-	uint32_t *number = calloc((size_t)mm->nr_jobs + 1, sizeof(*number)), n = 0;
-
-	if (!number)
+	task = task_of(b, kind == NRP_PAGE_FAULT  ? ((const struct nrp_page_fault *)row)->tid
+			  : kind == NRP_SCAN_PASS ? ((const struct nrp_scan_pass *)row)->tid
+						  : ((const struct nrp_mm_call *)row)->tid);
+	if (!task)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
-		struct nrp_lock_job *j = &mm->job[i];
-		struct nrp_lock_seen *s = &mm->seen[i];
-		uint64_t end = s->released == UINT64_MAX ? b->last_time : s->released;
-
-		/* The job before it in its thread, or the one before that if it went. */
-		if (j->after != NRP_LOCK_NO_JOB)
-			j->after = number[j->after] ? number[j->after] - 1 : NRP_LOCK_NO_JOB;
-		number[i] = j->after == NRP_LOCK_NO_JOB ? 0 : j->after + 1;
-		if (s->granted == UINT64_MAX && j->kind != NRP_LOCK_SCAN) {
-			ret->failed_tries++;
-			continue;
-		}
-		ret->never_ended += s->granted != UINT64_MAX && s->released == UINT64_MAX;
-		if (s->granted != UINT64_MAX)
-			j->hold = end > s->granted ? end - s->granted : 0;
-		if (j->kind == NRP_LOCK_MUNMAP) {
-			phases(&mm->work[s->work], s, end);
-			mm->work[s->work].keeps_write = !s->may_downgrade;
-			mm->downgrades |= s->downgraded != UINT64_MAX;
-			mm->kept_write |= s->may_downgrade && s->downgraded == UINT64_MAX;
-			j->work = &mm->work[s->work];
-		}
-		ret->faults += j->kind == NRP_LOCK_FAULT;
-		ret->scans += j->kind == NRP_LOCK_SCAN;
-		number[i] = n + 1;
-		mm->job[n] = *j;
-		mm->seen[n++] = *s;
-	}
-	mm->nr_jobs = n;
-	free(number);
-	return 0;
-}
-
-/* Unmaps looked at for the range that a fault is in. */
-#define RANGES_AHEAD 64
-
-/*
- * Faults in a range that is unmapped later, or meanwhile, get its number; all others share one.
- * Whether a fault could take the lock of its VMA is not on record: those of user mode are taken to
- * be able to.
- */
-static int number_vmas(struct nrp_lock_mm *mm)
-{
-	uint32_t *unmaps = calloc((size_t)mm->nr_work + 1, sizeof(*unmaps)), n = 0, first = 0;
-
-	if (!unmaps)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
-		if (mm->job[i].kind != NRP_LOCK_MUNMAP)
-			continue;
-		mm->job[i].vma = n;
-		unmaps[n++] = i;
-	}
-	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
-		struct nrp_lock_job *j = &mm->job[i];
-		const struct nrp_lock_seen *s = &mm->seen[i];
-
-		if (j->kind != NRP_LOCK_FAULT)
-			continue;
-		while (first < n && mm->seen[unmaps[first]].released <= s->requested)
-			first++;
-		j->vma = n;
-		j->lockable = s->user;
-		for (uint32_t k = first; k < n && k - first < RANGES_AHEAD; k++) {
-			if (s->addr - mm->seen[unmaps[k]].addr >= mm->job[unmaps[k]].work->length)
-				continue;
-			j->vma = k;
-			break;
-		}
-	}
-	free(unmaps);
+	if (kind == NRP_PAGE_FAULT)
+		see_exception(b, task, row);
+	else if (kind == NRP_SCAN_PASS)
+		see_pass(task, row);
+	else
+		see_call(task, row);
 	return 0;
 }
 
@@ -437,10 +413,13 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 					  NRP_BIT(page_fault, addr) | NRP_BIT(page_fault, user) },
 		{ NRP_SCAN_PASS, NRP_BIT(scan_pass, time) | NRP_BIT(scan_pass, end_time) |
 					 NRP_BIT(scan_pass, tid) | NRP_BIT(scan_pass, mm) },
+		{ NRP_MM_CALL, NRP_BIT(mm_call, time) | NRP_BIT(mm_call, end_time) |
+				       NRP_BIT(mm_call, tid) | NRP_BIT(mm_call, call) |
+				       NRP_BIT(mm_call, addr) | NRP_BIT(mm_call, len) },
 		{ NRP_LOCK, ~UINT64_C(0) },
 		{ NRP_MUNMAP, ~UINT64_C(0) },
 	};
-	struct builder b = { .ret = ret, .last_time = capture->last_time };
+	struct builder b = { .ret = ret };
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
@@ -452,10 +431,8 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 	if (r == 0)
 		r = nrp_merge_each(store, capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
 				   see, &b, err);
-	for (size_t i = 0; r == 0 && i < ret->nr_mms; i++)
-		r = finish(&b, &ret->mm[i]) < 0 || number_vmas(&ret->mm[i]) < 0
-			    ? nrp_fail_nomem(err)
-			    : 0;
+	if (r == 0 && nrp_lock_jobs_finish(ret, capture->last_time) < 0)
+		r = nrp_fail_nomem(err);
 	nrp_pages_free(b.users);
 	nrp_pages_free(b.tasks);
 	nrp_pages_free(b.mms);

@@ -9,19 +9,30 @@
 #include "numareplay/store.h"
 #include "replay/mmap_lock.h"
 
+/* Where the phases of an unmap come from. */
+enum nrp_lock_split {
+	NRP_LOCK_SPLIT_PHASES,    /* probes of its phases */
+	NRP_LOCK_SPLIT_DOWNGRADE, /* what came before the downgrade, and what behind it */
+	NRP_LOCK_SPLIT_MODEL,     /* the hold only: the part before is taken to last 8 us */
+};
+
 /* What the record says of a job. */
 struct nrp_lock_seen {
 	int32_t tid;
 	bool write;
-	uint64_t requested;  /* ns; the first try of the same fault */
-	uint64_t granted;    /* ns; UINT64_MAX: not, or a try that failed */
-	uint64_t downgraded; /* ns; UINT64_MAX: not */
-	uint64_t released;   /* ns; UINT64_MAX: not before the capture ended */
-	bool failed_first;   /* a try failed before: it found the lock taken */
-	bool may_downgrade;  /* a munmap: its caller lets it */
-	bool user;           /* a fault: of user mode */
-	uint64_t addr;       /* a fault: its address; a munmap: start of its range */
-	uint32_t work;       /* a munmap: index into nrp_lock_mm.work */
+	uint64_t requested;        /* ns; the first try of the same fault */
+	uint64_t granted;          /* ns; UINT64_MAX: not, or a try that failed */
+	uint64_t downgraded;       /* ns; UINT64_MAX: not */
+	uint64_t released;         /* ns; UINT64_MAX: not before the capture ended */
+	bool failed_first;         /* a try failed before: it found the lock taken */
+	bool may_downgrade;        /* a munmap: its caller lets it */
+	bool user;                 /* a fault: of user mode */
+	uint64_t addr;             /* a fault: its address; a munmap: start of its range */
+	uint64_t length;           /* of a called one: bytes, up to whole pages */
+	bool called;               /* the first writer inside a munmap() of the task */
+	bool release_lost;         /* released is when the task asked anew */
+	enum nrp_lock_split split; /* a munmap */
+	uint32_t work;             /* a munmap: index into nrp_lock_mm.work */
 };
 
 struct nrp_lock_mm {
@@ -35,6 +46,14 @@ struct nrp_lock_mm {
 	bool kept_write; /* some munmap whose caller let it did not */
 };
 
+#define NRP_LOCK_JOBS_LISTED 8
+
+struct nrp_lock_impossible {
+	uint64_t time, mm;
+	int32_t tid;
+	const char *what;
+};
+
 struct nrp_lock_jobs {
 	struct nrp_lock_mm *mm;
 	size_t nr_mms;
@@ -43,8 +62,10 @@ struct nrp_lock_jobs {
 	uint64_t began_before; /* releases of locks that were taken before the capture began */
 	uint64_t by_others;    /* releases by another task than the one that took the lock */
 	uint64_t impossible;   /* events that cannot follow on what was before */
-	uint64_t never_ended;  /* granted or waiting at the end of the capture */
-	uint64_t page_faults;  /* exceptions on record */
+	struct nrp_lock_impossible listed[NRP_LOCK_JOBS_LISTED]; /* the first of them */
+	uint64_t split_by_downgrade, split_by_model; /* unmaps without probes of their phases */
+	uint64_t never_ended;         /* granted or waiting at the end of the capture */
+	uint64_t page_faults;         /* exceptions on record */
 	uint64_t phases_without_lock; /* munmaps on record whose lock is not */
 	bool has_lock_events;
 	bool has_page_faults;

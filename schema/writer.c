@@ -292,6 +292,8 @@ static int take_apart(struct nrp_writer *writer, enum nrp_record_kind kind, stru
 		buffer->nr_waiting < NRP_COLUMNS_BATCH ? buffer->nr_waiting : NRP_COLUMNS_BATCH;
 	const uint8_t *rows[NRP_COLUMNS_BATCH];
 
+	if (!n)
+		return 0;
 	if (!columns->rows)
 		buffer->sorted = true;
 	else if (buffer->waiting[0].time < buffer->last_time)

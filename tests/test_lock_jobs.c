@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs made of recorded mmap_lock events; what fits into none. Times are us. */
+#include "replay/lock_jobs.h"
+#include "tests/lane_util.h"
+
+#include <string.h>
+
+#define US UINT64_C(1000)
+#define MM UINT64_C(0xff11000000140f00)
+#define OTHER_MM UINT64_C(0xff11000000141000)
+#define TASK 100
+
+static struct lane_file file;
+static struct nrp_lock_jobs jobs;
+
+/* ---- the capture ---------------------------------------------------------------------- */
+
+static void begin(void)
+{
+	static const char *const probes[] = { "mmap_lock_start_locking", NULL };
+
+	lane_begin(&file, probes);
+}
+
+static void event_of(int32_t tid, uint64_t mm, int op, bool write, uint64_t us)
+{
+	LANE_ROW(lock, l, us * US);
+	NRP_SET(&l, lock, tid, tid);
+	NRP_SET(&l, lock, mm, mm);
+	NRP_SET(&l, lock, op, (uint8_t)op);
+	NRP_SET(&l, lock, write, write);
+	lane_put(&file, NRP_LOCK, &l);
+}
+
+static void request(bool write, uint64_t us)
+{
+	event_of(TASK, MM, NRP_LOCK_REQUEST, write, us);
+}
+
+static void grant(bool write, uint64_t us)
+{
+	event_of(TASK, MM, NRP_LOCK_GRANT, write, us);
+}
+
+static void fail_at(uint64_t us)
+{
+	event_of(TASK, MM, NRP_LOCK_FAILED, false, us);
+}
+
+static void release(bool write, uint64_t us)
+{
+	event_of(TASK, MM, NRP_LOCK_RELEASE, write, us);
+}
+
+static void exception(uint64_t us)
+{
+	LANE_ROW(page_fault, p, us * US);
+	NRP_SET(&p, page_fault, tid, TASK);
+	NRP_SET(&p, page_fault, addr, UINT64_C(0x7f0000001000));
+	NRP_SET(&p, page_fault, user, 1);
+	lane_put(&file, NRP_PAGE_FAULT, &p);
+}
+
+static void pass(uint64_t us, uint64_t end_us)
+{
+	LANE_ROW(scan_pass, p, us * US);
+	NRP_SET(&p, scan_pass, end_time, end_us * US);
+	NRP_SET(&p, scan_pass, tid, TASK);
+	NRP_SET(&p, scan_pass, mm, MM);
+	lane_put(&file, NRP_SCAN_PASS, &p);
+}
+
+static void call(uint64_t us, uint64_t end_us, uint64_t len)
+{
+	LANE_ROW(mm_call, c, us * US);
+	NRP_SET(&c, mm_call, end_time, end_us * US);
+	NRP_SET(&c, mm_call, tid, TASK);
+	NRP_SET(&c, mm_call, call, NRP_CALL_MUNMAP);
+	NRP_SET(&c, mm_call, addr, UINT64_C(0x7f0000000000));
+	NRP_SET(&c, mm_call, len, len);
+	lane_put(&file, NRP_MM_CALL, &c);
+}
+
+/* Phases at 20, 30 and 90 us of an unmap that begins at 15. */
+static void phases(uint64_t len)
+{
+	LANE_ROW(munmap, m, 15 * US);
+	NRP_SET(&m, munmap, zap_time, 20 * US);
+	NRP_SET(&m, munmap, pgtables_time, 30 * US);
+	NRP_SET(&m, munmap, flushed_time, 90 * US);
+	NRP_SET(&m, munmap, end_time, 95 * US);
+	NRP_SET(&m, munmap, tid, TASK);
+	NRP_SET(&m, munmap, mm, MM);
+	NRP_SET(&m, munmap, start, UINT64_C(0x7f0000000000));
+	NRP_SET(&m, munmap, len, len);
+	NRP_SET(&m, munmap, downgrade, 1);
+	lane_put(&file, NRP_MUNMAP, &m);
+}
+
+static void load(void)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+
+	lane_ready(&file);
+	assert_ok(nrp_lock_jobs_load(&jobs, file.store, &file.capture, &err), &err);
+}
+
+static void end(void)
+{
+	nrp_lock_jobs_clear(&jobs);
+	lane_end(&file);
+}
+
+static void job_is(uint32_t i, enum nrp_lock_kind kind, uint64_t requested, uint64_t granted,
+		   uint64_t hold)
+{
+	assert_true(i < jobs.mm[0].nr_jobs);
+	assert_int_equal(jobs.mm[0].job[i].kind, kind);
+	assert_int_equal(jobs.mm[0].seen[i].requested, requested * US);
+	assert_int_equal(jobs.mm[0].job[i].arrival, requested * US);
+	assert_int_equal(jobs.mm[0].seen[i].granted, granted * US);
+	assert_int_equal(jobs.mm[0].job[i].hold, hold * US);
+}
+
+static void work_is(uint32_t i, uint64_t find, uint64_t zap, uint64_t pgtables, uint64_t left)
+{
+	const struct nrp_munmap_work *w = jobs.mm[0].job[i].work;
+
+	assert_int_equal(jobs.mm[0].job[i].kind, NRP_LOCK_MUNMAP);
+	assert_int_equal(w->find + w->detach, find * US);
+	assert_int_equal(w->zap, zap * US);
+	assert_int_equal(w->pgtables, pgtables * US);
+	assert_int_equal(w->free, left * US);
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
+static void a_fault_tries_first_and_waits_from_its_try_on(void **state)
+{
+	(void)state;
+	begin();
+	exception(10);
+	request(false, 11);
+	fail_at(12);
+	request(false, 13);
+	grant(false, 50);
+	release(false, 60);
+	request(false, 70);
+	grant(false, 71);
+	release(false, 75);
+	load();
+	assert_int_equal(jobs.mm[0].nr_jobs, 2);
+	job_is(0, NRP_LOCK_FAULT, 11, 50, 10);
+	assert_true(jobs.mm[0].seen[0].failed_first);
+	job_is(1, NRP_LOCK_READER, 70, 71, 4);
+	assert_int_equal(jobs.mm[0].job[1].after, 0);
+	assert_int_equal(jobs.impossible, 0);
+	end();
+}
+
+/* A task that gives up its scan and reads later, in no other fault, scans no more. */
+static void a_skipped_scan_stays_skipped(void **state)
+{
+	(void)state;
+	begin();
+	exception(5);
+	pass(10, 20);
+	request(false, 12);
+	fail_at(13);
+	request(false, 40);
+	grant(false, 41);
+	release(false, 44);
+	load();
+	assert_int_equal(jobs.mm[0].nr_jobs, 2);
+	assert_int_equal(jobs.mm[0].job[0].kind, NRP_LOCK_SCAN);
+	assert_int_equal(jobs.mm[0].seen[0].granted, UINT64_MAX);
+	job_is(1, NRP_LOCK_READER, 40, 41, 3);
+	end();
+}
+
+/* On kernels with locks of VMAs most faults come to no mmap_lock; a later reader is not theirs. */
+static void an_exception_that_is_over_owns_no_reader(void **state)
+{
+	(void)state;
+	begin();
+	exception(10);
+	request(true, 20);
+	grant(true, 21);
+	release(true, 25);
+	request(false, 30);
+	grant(false, 31);
+	release(false, 33);
+	load();
+	job_is(0, NRP_LOCK_WRITER, 20, 21, 4);
+	job_is(1, NRP_LOCK_READER, 30, 31, 2);
+	assert_int_equal(jobs.faults, 0);
+	end();
+}
+
+/* An event carries no order among records of one time: a release there is the fault's before. */
+static void a_release_at_the_time_of_the_next_exception(void **state)
+{
+	(void)state;
+	begin();
+	exception(10);
+	request(false, 11);
+	grant(false, 12);
+	release(false, 20);
+	exception(20);
+	request(false, 21);
+	grant(false, 22);
+	release(false, 23);
+	load();
+	job_is(0, NRP_LOCK_FAULT, 11, 12, 8);
+	job_is(1, NRP_LOCK_FAULT, 21, 22, 1);
+	end();
+}
+
+static void without_exceptions_only_what_follows_at_once_belongs_to_a_try(void **state)
+{
+	(void)state;
+	begin();
+	request(false, 10);
+	fail_at(11);
+	request(false, 12);
+	grant(false, 20);
+	release(false, 25);
+	request(false, 30);
+	fail_at(31);
+	request(false, 5000);
+	grant(false, 5001);
+	release(false, 5002);
+	load();
+	assert_int_equal(jobs.mm[0].nr_jobs, 2);
+	job_is(0, NRP_LOCK_READER, 10, 20, 5);
+	job_is(1, NRP_LOCK_READER, 5000, 5001, 1);
+	assert_int_equal(jobs.failed_tries, 1);
+	end();
+}
+
+/* khugepaged tries to write; what it reads next is another matter. */
+static void a_failed_try_to_write_is_no_reader(void **state)
+{
+	(void)state;
+	begin();
+	request(true, 10);
+	event_of(TASK, MM, NRP_LOCK_FAILED, true, 11);
+	request(false, 12);
+	grant(false, 13);
+	release(false, 14);
+	load();
+	assert_int_equal(jobs.mm[0].nr_jobs, 1);
+	job_is(0, NRP_LOCK_READER, 12, 13, 1);
+	assert_int_equal(jobs.failed_tries, 1);
+	assert_int_equal(jobs.impossible, 0);
+	end();
+}
+
+/* A task may hold the locks of two address spaces: fork, process_vm_readv(). */
+static void two_address_spaces_at_once(void **state)
+{
+	(void)state;
+	begin();
+	event_of(TASK, MM, NRP_LOCK_REQUEST, true, 10);
+	event_of(TASK, MM, NRP_LOCK_GRANT, true, 11);
+	event_of(TASK, OTHER_MM, NRP_LOCK_REQUEST, true, 12);
+	event_of(TASK, OTHER_MM, NRP_LOCK_GRANT, true, 13);
+	event_of(TASK, OTHER_MM, NRP_LOCK_RELEASE, true, 20);
+	event_of(TASK, MM, NRP_LOCK_RELEASE, true, 30);
+	load();
+	assert_int_equal(jobs.nr_mms, 2);
+	job_is(0, NRP_LOCK_WRITER, 10, 11, 19);
+	assert_int_equal(jobs.mm[1].job[0].hold, 7 * US);
+	assert_int_equal(jobs.impossible, 0);
+	end();
+}
+
+/* ---- what cannot be ------------------------------------------------------------------- */
+
+static void a_lost_release_ends_when_the_task_asks_again(void **state)
+{
+	(void)state;
+	begin();
+	request(false, 10);
+	grant(false, 11);
+	request(false, 30);
+	grant(false, 31);
+	release(false, 35);
+	event_of(TASK + 1, MM, NRP_LOCK_REQUEST, true, 90000);
+	event_of(TASK + 1, MM, NRP_LOCK_GRANT, true, 90001);
+	event_of(TASK + 1, MM, NRP_LOCK_RELEASE, true, 90002);
+	load();
+	job_is(0, NRP_LOCK_READER, 10, 11, 19);
+	assert_true(jobs.mm[0].seen[0].release_lost);
+	job_is(1, NRP_LOCK_READER, 30, 31, 4);
+	assert_int_equal(jobs.impossible, 1);
+	assert_int_equal(jobs.listed[0].time, 31 * US);
+	assert_int_equal(jobs.listed[0].tid, TASK);
+	assert_int_equal(jobs.listed[0].mm, MM);
+	end();
+}
+
+static void what_cannot_be_is_counted_and_listed(void **state)
+{
+	(void)state;
+	begin();
+	grant(true, 10);    /* not asked for */
+	fail_at(11);        /* not asked for */
+	release(false, 12); /* taken before the capture: possible */
+	request(false, 13);
+	grant(false, 14);
+	grant(false, 15);  /* a reader has nothing to downgrade */
+	release(true, 16); /* of the other kind */
+	for (uint64_t i = 0; i < 20; i++)
+		request(false, 20 + i); /* the first can be */
+	load();
+	assert_int_equal(jobs.began_before, 1);
+	assert_int_equal(jobs.impossible, 4 + 19);
+	assert_int_equal(jobs.listed[0].time, 10 * US);
+	assert_int_equal(jobs.listed[2].time, 15 * US);
+	for (size_t i = 0; i < NRP_LOCK_JOBS_LISTED; i++)
+		assert_non_null(jobs.listed[i].what);
+	assert_int_equal(jobs.mm[0].seen[0].downgraded, UINT64_MAX);
+	end();
+}
+
+static void a_release_by_another_task(void **state)
+{
+	(void)state;
+	begin();
+	request(false, 10);
+	grant(false, 11);
+	event_of(TASK + 1, MM, NRP_LOCK_RELEASE, false, 30);
+	load();
+	job_is(0, NRP_LOCK_READER, 10, 11, 19);
+	assert_int_equal(jobs.by_others, 1);
+	assert_int_equal(jobs.impossible, 0);
+	end();
+}
+
+/* ---- unmaps --------------------------------------------------------------------------- */
+
+static void an_unmap_with_its_phases(void **state)
+{
+	(void)state;
+	begin();
+	call(9, 110, 1 << 20);
+	request(true, 10);
+	grant(true, 12);
+	phases(1 << 20);
+	release(true, 100);
+	load();
+	work_is(0, 8, 10, 60, 10);
+	assert_int_equal(jobs.mm[0].seen[0].split, NRP_LOCK_SPLIT_PHASES);
+	assert_int_equal(jobs.munmaps, 1);
+	assert_int_equal(jobs.split_by_downgrade + jobs.split_by_model, 0);
+	end();
+}
+
+/* The threshold is compared with whole pages (spec 1.1): this length is 1 GiB. */
+static void a_length_counts_in_whole_pages(void **state)
+{
+	(void)state;
+	begin();
+	request(true, 10);
+	grant(true, 12);
+	phases((UINT64_C(1) << 30) - 4095);
+	release(true, 100);
+	load();
+	assert_int_equal(jobs.mm[0].job[0].work->length, UINT64_C(1) << 30);
+	end();
+}
+
+static void without_probes_the_downgrade_parts_an_unmap(void **state)
+{
+	(void)state;
+	begin();
+	call(9, 110, 8192);
+	request(true, 10);
+	grant(true, 12);
+	grant(false, 15);
+	release(false, 100);
+	request(true, 200); /* behind the call */
+	grant(true, 201);
+	release(true, 205);
+	load();
+	work_is(0, 3, 85, 0, 0);
+	assert_int_equal(jobs.mm[0].seen[0].split, NRP_LOCK_SPLIT_DOWNGRADE);
+	assert_int_equal(jobs.mm[0].job[0].work->length, 8192);
+	job_is(1, NRP_LOCK_WRITER, 200, 201, 4);
+	assert_int_equal(jobs.munmaps, 1);
+	assert_int_equal(jobs.split_by_downgrade, 1);
+	end();
+}
+
+/* A heap that shrinks downgrades, too, and is no munmap(). */
+static void a_downgrade_without_a_call_is_an_unmap(void **state)
+{
+	(void)state;
+	begin();
+	request(true, 10);
+	grant(true, 12);
+	grant(false, 15);
+	release(false, 100);
+	load();
+	work_is(0, 3, 85, 0, 0);
+	end();
+}
+
+/* 8 us before the pages go: what v10 of the patch measured. */
+static void the_hold_alone_is_parted_by_a_model(void **state)
+{
+	(void)state;
+	begin();
+	call(9, 60, 8192);
+	request(true, 10);
+	grant(true, 12);
+	release(true, 52);
+	call(100, 160, 8192);
+	request(true, 101);
+	grant(true, 102);
+	release(true, 107);
+	load();
+	work_is(0, 8, 32, 0, 0);
+	work_is(1, 5, 0, 0, 0);
+	assert_int_equal(jobs.split_by_model, 2);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fault_tries_first_and_waits_from_its_try_on),
+		cmocka_unit_test(a_skipped_scan_stays_skipped),
+		cmocka_unit_test(an_exception_that_is_over_owns_no_reader),
+		cmocka_unit_test(a_release_at_the_time_of_the_next_exception),
+		cmocka_unit_test(without_exceptions_only_what_follows_at_once_belongs_to_a_try),
+		cmocka_unit_test(a_failed_try_to_write_is_no_reader),
+		cmocka_unit_test(two_address_spaces_at_once),
+		cmocka_unit_test(a_lost_release_ends_when_the_task_asks_again),
+		cmocka_unit_test(what_cannot_be_is_counted_and_listed),
+		cmocka_unit_test(a_release_by_another_task),
+		cmocka_unit_test(an_unmap_with_its_phases),
+		cmocka_unit_test(a_length_counts_in_whole_pages),
+		cmocka_unit_test(without_probes_the_downgrade_parts_an_unmap),
+		cmocka_unit_test(a_downgrade_without_a_call_is_an_unmap),
+		cmocka_unit_test(the_hold_alone_is_parted_by_a_model),
+	};
+
+	return cmocka_run_group_tests(tests, util_enter_dir, util_leave_dir);
+}
