@@ -95,7 +95,12 @@ struct nrp_builder {
 void nrp_build_lane(struct nrp_builder *b, int i);
 /* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
-			   const struct nrp_capture *capture);
+			   const struct nrp_capture *capture, const struct nrp_verify *verify);
+/* Notes with rows: what scans and faults did to VMAs, pages, processes (analysis/scan_report.c). */
+void nrp_add_scan_reports(struct nrp_comparison *c, const struct nrp_replay *r,
+			  const struct nrp_capture *capture, const struct nrp_verify *verify);
+/* The recorded scans' starved VMAs for verify's document; NULL: out of memory. */
+json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
 /* Differences of a lane with the record, world by world. */
 void nrp_build_pairs(struct nrp_builder *b);
 

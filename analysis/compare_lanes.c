@@ -102,6 +102,8 @@ static void observed_lane(struct nrp_builder *b, int i)
 	q[MIGRATED_PAGES] = counted(o->moved_pages, o->open_pages, 3);
 	q[REMOTE_RESIDENCY] = residency(&b->r->remote, 1);
 	q[REMOTE_ACCESSES] = touches(&b->r->remote, 1);
+	if (b->r->starved_vmas >= 0)
+		q[STARVED_VMAS] = nrp_exact((double)b->r->starved_vmas, 3);
 	if (o->has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = nrp_exact((double)o->migration_waits, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = nrp_exact((double)o->migration_wait_ns, 3);
@@ -231,18 +233,17 @@ static void add_model(struct nrp_quantity *q, double value, double upper)
 	q->class = NRP_CLASS_MODELLED;
 }
 
-static struct nrp_quantity starved(const struct nrp_replay_lane *lane, bool on_record)
+/* Which thread comes to scan which VMA is the scheduler's chance in another run. */
+static struct nrp_quantity starved(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < lane->scan.nr_vmas; i++) {
-		const struct nrp_scan_lane_vma *v = &lane->scan.vma[i];
-
-		n += on_record ? v->record.starved : v->lane.starved;
-	}
-	if (on_record)
-		return nrp_exact((double)n, 3);
-	/* Which thread comes to scan which VMA is the scheduler's chance in another run. */
+	if (!lane->has_scan)
+		return r->starved_vmas < 0 ? nrp_not_observable(3)
+					   : nrp_bounded((double)r->starved_vmas, 0,
+							 (double)r->eligible_vmas, 3);
+	for (size_t i = 0; i < lane->scan.nr_vmas; i++)
+		n += lane->scan.vma[i].lane.starved;
 	return nrp_bounded((double)n, 0, (double)lane->scan.nr_vmas, 3);
 }
 
@@ -262,7 +263,6 @@ static void add_unseen(const struct nrp_builder *b, int i, struct nrp_quantity *
 	add_model(&q[REMOTE_ACCESSES], own ? e->touches_after : e->touches_before,
 		  e->touches_upper);
 	add_model(&q[REMOTE_RESIDENCY], own ? e->remote_after : e->remote_before, e->remote_upper);
-	q[STARVED_VMAS] = starved(lane, !own);
 }
 
 /* What the lane's own ranges say, instead of the record's. */
@@ -422,6 +422,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
+	q[STARVED_VMAS] = starved(b->r, lane);
 	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);
 	q[REMOTE_ACCESSES] = touches(lane->remote, lane->nr_worlds);
 	if (b->r->observed.has_migration_waits)
@@ -463,6 +464,7 @@ static void off_lane(struct nrp_builder *b, int i)
 	for (size_t k = 0; k < sizeof(zero) / sizeof(zero[0]); k++)
 		b->q[i][zero[k]] = nrp_exact(0, 3);
 	b->q[i][REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
+	b->q[i][STARVED_VMAS] = nrp_not_observable(3); /* there is no scanner to be left out by */
 }
 
 /* Lost events may hold more of everything, and moves that change where pages were. */

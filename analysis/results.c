@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comparisons and fidelity in the database. */
-#include "analysis/compare.h"
+#include "analysis/results_internal.h"
 #include "numareplay/text.h"
 
 #include <errno.h>
@@ -304,6 +304,8 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 		r = save_rates(c, store, replay, err);
 	if (r == 0)
 		r = save_waits(c, store, replay, err);
+	if (r == 0)
+		r = nrp_save_scan_lanes(c, store, replay, err);
 	return r;
 }
 
@@ -563,5 +565,7 @@ int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, 
 		for (size_t n = 0; r == 0 && n < k->nr_rules; n++)
 			r = save_rule(store, capture_id, k->family, &k->rule[n], err);
 	}
-	return r == 0 ? save_coverage(verify, store, capture_id, err) : r;
+	if (r == 0)
+		r = save_coverage(verify, store, capture_id, err);
+	return r == 0 ? nrp_save_scan_record(&verify->scan_record, store, capture_id, err) : r;
 }

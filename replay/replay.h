@@ -82,6 +82,9 @@ struct nrp_replay {
 	struct nrp_waits waits;
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
+	/* Of the recorded scans: VMAs that they can arm, and those that starve (-1: not known). */
+	uint64_t eligible_vmas;
+	int64_t starved_vmas;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
 	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */

@@ -311,6 +311,7 @@ static int verify_limiter(struct nrp_verify *v, struct nrp_store *store,
 
 void nrp_verify_clear(struct nrp_verify *verify)
 {
+	nrp_scan_record_clear(&verify->scan_record);
 	nrp_attempts_clear(&verify->attempts);
 	verify->has_attempts = false;
 }

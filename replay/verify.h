@@ -102,6 +102,7 @@ struct nrp_verify {
 	struct nrp_task_moves moves;
 	struct nrp_attempts attempts; /* as a replay uses them */
 	bool has_attempts;
+	struct nrp_scan_record scan_record; /* empty without passes that can be judged */
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
