@@ -154,8 +154,31 @@ static void starved_note(struct nrp_comparison *c, const struct nrp_replay *r,
 			    (unsigned long long)s.count, record->nr_vmas, text[0], text[1]);
 }
 
+/* ---- scan time ----------------------------------------------------------------------- */
+
+/* What scan_time of lanes rests on. */
+static void cost_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_scan_bounds *s = &r->scans;
+	const struct nrp_metric *m = nrp_comparison_metric(c, "scan_time");
+
+	if (!s->has_cost || !m ||
+	    (m->old_lane.class != NRP_CLASS_MODELLED && m->new_lane.class != NRP_CLASS_MODELLED))
+		return;
+	nrp_comparison_note(
+		c, "scan_cost",
+		json_pack("{s:f,s:f,s:I,s:f}", "ns_per_range", s->cost.per_range, "ns_per_entry",
+			  s->cost.per_entry, "ranges", (json_int_t)s->cost.ranges, "explained",
+			  s->cost.explained),
+		"scan_time of lanes: a range takes %.0f ns and %.0f ns per armed entry, fitted to "
+		"%llu ranges on record, which explains %.0f %% of their variance",
+		s->cost.per_range, s->cost.per_entry, (unsigned long long)s->cost.ranges,
+		s->cost.explained * 100);
+}
+
 void nrp_add_scan_reports(struct nrp_comparison *c, const struct nrp_replay *r,
 			  const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
+	cost_note(c, r);
 	starved_note(c, r, verify, nrp_host_page_size(&capture->facts));
 }
