@@ -20,6 +20,15 @@ static int finish(struct nrp_store *store, sqlite3_stmt *s, const char *doing,
 	return r;
 }
 
+int nrp_results_step(sqlite3_stmt *s, struct nrp_store *store, struct nrp_error *err)
+{
+	int r = sqlite3_step(s) == SQLITE_DONE ? 0 : nrp_store_fail(store, err, "store results");
+
+	sqlite3_reset(s);
+	sqlite3_clear_bindings(s);
+	return r;
+}
+
 /* Binds @value, or NULL. */
 static void bind_optional(sqlite3_stmt *s, int i, bool has, double value)
 {
@@ -306,6 +315,8 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 		r = save_waits(c, store, replay, err);
 	if (r == 0)
 		r = nrp_save_scan_lanes(c, store, replay, err);
+	if (r == 0)
+		r = nrp_save_faults(c, store, replay, err);
 	return r;
 }
 

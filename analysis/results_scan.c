@@ -2,19 +2,7 @@
 /* What scanners did with each VMA, in the database. */
 #include "analysis/results_internal.h"
 
-#include <errno.h>
-
 static const char *const sides[2] = { "old", "new" };
-
-/* Runs a statement whose values are bound, and makes it ready for the next ones. */
-static int step(sqlite3_stmt *s, struct nrp_store *store, struct nrp_error *err)
-{
-	int r = sqlite3_step(s) == SQLITE_DONE ? 0 : nrp_store_fail(store, err, "store scans");
-
-	sqlite3_reset(s);
-	sqlite3_clear_bindings(s);
-	return r;
-}
 
 static void bind(sqlite3_stmt *s, int i, bool known, uint64_t value)
 {
@@ -103,11 +91,11 @@ static int save_vmas(const struct owner *o, const struct nrp_scan_lane_vma *vma,
 		"inactive_cleared, inactive_others, starved, certain) VALUES (?, ?, ?, ?, ?, ?, ?, "
 		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		err);
-	int r = s ? 0 : err ? err->code : -EIO;
+	int r = s ? 0 : nrp_results_code(err);
 
 	for (size_t i = 0; r == 0 && i < nr_vmas; i++) {
 		bind_vma(s, o, &vma[i]);
-		r = step(s, store, err);
+		r = nrp_results_step(s, store, err);
 	}
 	sqlite3_finalize(s);
 	return r;
@@ -121,11 +109,11 @@ int nrp_save_scan_record(const struct nrp_scan_record *record, struct nrp_store 
 			   .has_skips = record->has_skips };
 	sqlite3_stmt *s = nrp_store_prepare(
 		store, "DELETE FROM scan_vma WHERE capture_id = ? AND replay_id IS NULL", err);
-	int r = s ? 0 : err ? err->code : -EIO;
+	int r = s ? 0 : nrp_results_code(err);
 
 	if (r == 0) {
 		sqlite3_bind_int64(s, 1, capture_id);
-		r = step(s, store, err);
+		r = nrp_results_step(s, store, err);
 	}
 	sqlite3_finalize(s);
 	return r == 0 ? save_vmas(&o, record->vma, record->nr_vmas, store, err) : r;
@@ -157,14 +145,14 @@ static int save_divergence(int64_t replay_id, int side, const struct nrp_scan_la
 	sqlite3_stmt *s = nrp_store_prepare(
 		store, "INSERT INTO scan_divergence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		err);
-	int r = s ? 0 : err ? err->code : -EIO;
+	int r = s ? 0 : nrp_results_code(err);
 
 	for (size_t i = 0; r == 0 && i < lane->nr_mms; i++) {
 		sqlite3_bind_int64(s, 1, replay_id);
 		sqlite3_bind_text(s, 2, sides[side], -1, SQLITE_STATIC);
 		bind(s, 3, true, i);
 		bind_divergence(s, lane, &lane->mm[i]);
-		r = step(s, store, err);
+		r = nrp_results_step(s, store, err);
 	}
 	sqlite3_finalize(s);
 	return r;

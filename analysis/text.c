@@ -128,19 +128,21 @@ struct column {
 	enum form form;
 };
 
-/* "-": null; "[a, b]": an array; a string as it is. */
-static void format_json(char *buf, size_t size, const json_t *value, enum form form)
+/* "-": null; "value [lower, upper]": an object of these; a string as it is. */
+static void format_json(char *buf, size_t size, const json_t *value, const char *missing,
+			enum form form)
 {
-	char low[40], high[40];
+	if (json_is_object(value)) {
+		char part[3][40];
 
-	if (json_is_array(value)) {
-		format_json(low, sizeof(low), json_array_get(value, 0), form);
-		format_json(high, sizeof(high), json_array_get(value, 1), form);
-		snprintf(buf, size, "[%s, %s]", low, high);
+		format_json(part[0], sizeof(part[0]), json_object_get(value, "value"), "?", form);
+		format_json(part[1], sizeof(part[1]), json_object_get(value, "lower"), "..", form);
+		format_json(part[2], sizeof(part[2]), json_object_get(value, "upper"), "..", form);
+		snprintf(buf, size, "%s [%s, %s]", part[0], part[1], part[2]);
 	} else if (json_is_string(value)) {
 		snprintf(buf, size, "%s", json_string_value(value));
 	} else if (!json_is_number(value)) {
-		snprintf(buf, size, "-");
+		snprintf(buf, size, "%s", missing);
 	} else if (form == ADDRESS) {
 		snprintf(buf, size, "%llx", (unsigned long long)json_integer_value(value));
 	} else if (form == SECONDS) {
@@ -164,10 +166,10 @@ static void print_rows(FILE *out, const json_t *rows, const struct column *colum
 	json_array_foreach((json_t *)rows, i, row)
 	{
 		struct libscols_line *line = t ? scols_table_new_line(t, NULL) : NULL;
-		char text[96];
+		char text[144];
 
 		for (size_t k = 0; k < n; k++) {
-			format_json(text, sizeof(text), json_object_get(row, columns[k].key),
+			format_json(text, sizeof(text), json_object_get(row, columns[k].key), "-",
 				    columns[k].form);
 			cell(line, k, text);
 		}
@@ -191,12 +193,35 @@ static const struct column starved_columns[] = {
 	{ NULL, NULL, PLAIN },
 };
 
+static const struct column outcome_columns[] = {
+	{ "outcome", "FAULTS", PLAIN }, { "faults", "ON RECORD", PLAIN },
+	{ "pages", "PAGES", PLAIN },    { "old", "OLD", PLAIN },
+	{ "new", "NEW", PLAIN },        { NULL, NULL, PLAIN },
+};
+
+static const struct column faulter_columns[] = {
+	{ "pages_of", "PAGES OF", PLAIN }, { "nodes", "NODES", PLAIN }, { "pages", "PAGES", PLAIN },
+	{ "faults", "FAULTS", PLAIN },     { NULL, NULL, PLAIN },
+};
+
+static const struct column process_columns[] = {
+	{ "measure", "PER ADDRESS SPACE", PLAIN },
+	{ "percentile", "PERCENTILE", PLAIN },
+	{ "record", "ON RECORD", PLAIN },
+	{ "old", "OLD", PLAIN },
+	{ "new", "NEW", PLAIN },
+	{ NULL, NULL, PLAIN },
+};
+
 /* Notes that have rows. */
 static const struct {
 	const char *code;
 	const struct column *columns;
 } row_notes[] = {
 	{ "starved_vmas", starved_columns },
+	{ "fault_outcomes", outcome_columns },
+	{ "faulter_nodes", faulter_columns },
+	{ "process_spread", process_columns },
 };
 
 static void print_note_rows(FILE *out, const struct nrp_note *n, size_t width)

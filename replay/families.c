@@ -286,6 +286,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->moves = verify->moves;
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
+	r->page_faulters = verify->faulters;
 	count_starved(r, verify);
 	r->pte_host = -1;
 	for (int i = 0; i < 2; i++)

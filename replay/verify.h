@@ -11,6 +11,7 @@
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/scan_lane.h"
+#include "replay/faulters.h"
 #include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 16
@@ -93,6 +94,7 @@ struct nrp_verify {
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	struct nrp_coverage coverage[NRP_MAX_COVERAGE]; /* most faults first */
 	size_t nr_coverage;
+	struct nrp_faulters faulters; /* of each address space's pages for itself */
 	uint64_t hint_faults;
 	uint64_t damaged_gaps;          /* losses by damage of the capture's file */
 	uint64_t shared_faults;         /* on pages that more than one address space maps */

@@ -123,6 +123,46 @@ CREATE TABLE IF NOT EXISTS scan_divergence (
 	PRIMARY KEY (replay_id, lane, ordinal)
 ) STRICT, WITHOUT ROWID;
 
+-- How hinting faults ended: those that led nowhere, and those that moved their page.
+CREATE TABLE IF NOT EXISTS fault_outcome (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	lane TEXT NOT NULL,                -- 'record'; 'old', 'new': of a lane that did not run on the host
+	outcome TEXT NOT NULL,             -- 'local' (the page was on the thread's node), 'refused' (left
+	                                   -- elsewhere by policy or filter), 'limited' (by the rate limiter),
+	                                   -- 'failed' (the attempt), 'moved', 'moved_back' (of moved: a later fault
+	                                   -- took the page back to where it came from), 'open' (outcome not on
+	                                   -- record), 'unplaced' (a node is not known)
+	pages INTEGER,                     -- base pages of these faults; NULL: a lane's
+	value REAL,                        -- faults; NULL: only the bounds are known
+	lower REAL,                        -- faults; at least
+	upper REAL,                        -- faults; at most; NULL: no bound
+	PRIMARY KEY (replay_id, lane, outcome)
+) STRICT, WITHOUT ROWID;
+
+-- Pages by the number of nodes whose threads faulted on them.
+CREATE TABLE IF NOT EXISTS faulter_nodes (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	pages_of TEXT NOT NULL,            -- 'all': pages or folios of each address space for itself; 'shared':
+	                                   -- base pages that were mapped more than once, under all their names
+	nodes INTEGER NOT NULL,            -- distinct nodes of the faulting threads; 16: so many or more
+	pages INTEGER NOT NULL,            -- pages
+	faults INTEGER NOT NULL,           -- hinting faults on them
+	PRIMARY KEY (replay_id, pages_of, nodes)
+) STRICT, WITHOUT ROWID;
+
+-- What single address spaces have on record and in the lanes.
+CREATE TABLE IF NOT EXISTS lane_process (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	lane TEXT NOT NULL,                -- 'record'; 'old', 'new': of a lane that did not run on the host
+	measure TEXT NOT NULL,             -- 'hint_faults', 'migrated_pages', 'page_migration_waits' or
+	                                   -- 'page_migration_wait_ns' (of its tasks, whoever moved the page)
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	value REAL NOT NULL,               -- on record; in the lane's central world
+	lower REAL NOT NULL,               -- at least
+	upper REAL,                        -- at most; NULL: no bound
+	PRIMARY KEY (replay_id, lane, measure, mm)
+) STRICT, WITHOUT ROWID;
+
 -- ---- views --------------------------------------------------------------------------------
 
 DROP VIEW IF EXISTS report_capture;
