@@ -217,20 +217,20 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 	struct nrp_fault_context context = { 0 };
 	struct nrp_replay *r = d->r;
 	struct nrp_attempt a;
-	bool has_jiffies;
+	bool has_jiffies, limited = false;
 
 	count_fault(&r->observed, f);
 	if (f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&a, f, &has_jiffies)) {
-		context.refused = a.evidence == NRP_LIMITER_DENIED ||
-				  (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
-				   !d->host->decision[d->attempt].admitted);
+		limited = a.evidence == NRP_LIMITER_DENIED;
+		context.refused = limited || (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
+					      !d->host->decision[d->attempt].admitted);
 		context.waits = waits_of(d, f);
 		r->observed.attempts++;
 		r->observed.attempt_pages += a.pages;
 		r->observed.refused += context.refused;
 		d->attempt++;
 	}
-	count_outcome(&r->observed, f, context.refused);
+	count_outcome(&r->observed, f, limited);
 	for (int i = 0; i < 2; i++)
 		if (d->effects[i] &&
 		    nrp_scan_effects_fault(d->effects[i], d->worlds, f, &context.armed[i]) < 0)
