@@ -60,17 +60,41 @@ static double outcome_in_world(const struct nrp_world_result *w, enum nrp_fault_
 	}
 }
 
-/* What other metrics say: each move moves a page, and without a limiter nothing is refused. */
-static double most_of(const struct nrp_comparison *c, const struct nrp_replay *r, int i,
-		      enum nrp_fault_outcome outcome)
+/* What the lane's metrics say beyond its worlds. */
+static void apply_metrics(const struct nrp_comparison *c, const struct nrp_replay *r, int i,
+			  enum nrp_fault_outcome outcome, struct nrp_quantity *q)
 {
+	const struct nrp_quantity *faults = in_lane(c, i, "hint_faults");
+	const struct nrp_quantity *remote = in_lane(c, i, "hint_faults_remote");
 	const struct nrp_quantity *moved = in_lane(c, i, "migrated_pages");
+	bool limits = r->lane[i].e0.params.variant != NRP_RATELIMIT_NONE;
 
-	if (outcome == NRP_FAULT_LIMITED && r->lane[i].e0.params.variant == NRP_RATELIMIT_NONE)
-		return 0;
-	if ((outcome == NRP_FAULT_MOVED || outcome == NRP_FAULT_MOVED_BACK) && moved->has_upper)
-		return moved->upper;
-	return INFINITY;
+	switch (outcome) {
+	case NRP_FAULT_LOCAL:
+		q->lower = remote->has_upper ? fmax(faults->lower - remote->upper, 0) : 0;
+		q->upper = faults->upper - remote->lower;
+		break;
+	case NRP_FAULT_REFUSED:
+		q->lower = fmin(q->lower, remote->lower);
+		break;
+	case NRP_FAULT_LIMITED:
+		/* A page may be refused at each of its faults. */
+		q->upper = limits ? faults->upper : 0;
+		break;
+	case NRP_FAULT_FAILED:
+		/* Whether an attempt fails at another moment is chance. */
+		if (r->lane[i].has_scan || r->lane[i].pte >= 0)
+			q->lower = 0;
+		break;
+	case NRP_FAULT_MOVED:
+	case NRP_FAULT_MOVED_BACK:
+		/* Each move moves a page. */
+		if (moved->has_upper)
+			q->upper = fmin(q->upper, moved->upper);
+		break;
+	default:
+		break;
+	}
 }
 
 struct nrp_quantity nrp_outcome_in_lane(const struct nrp_comparison *c, const struct nrp_replay *r,
@@ -78,33 +102,31 @@ struct nrp_quantity nrp_outcome_in_lane(const struct nrp_comparison *c, const st
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];
 	const struct nrp_quantity *faults = in_lane(c, i, "hint_faults");
-	double value = outcome_in_world(&lane->world[NRP_WORLD_CENTRAL], outcome);
-	double low = value, high = value, most = 0;
+	double value = outcome_in_world(&lane->world[NRP_WORLD_CENTRAL], outcome), most = 0;
+	struct nrp_quantity q = { .value = value,
+				  .lower = value,
+				  .upper = value,
+				  .has_value = outcome != NRP_FAULT_MOVED_BACK,
+				  .has_lower = true,
+				  .has_upper = faults->has_upper,
+				  .class = NRP_CLASS_BOUNDED };
 
 	for (int k = 0; k < lane->nr_worlds; k++) {
 		double n = outcome_in_world(&lane->world[k], outcome);
 
-		low = fmin(low, n);
-		high = fmax(high, n);
+		q.lower = fmin(q.lower, n);
+		q.upper = fmax(q.upper, n);
 		most = fmax(most, (double)lane->world[k].hint_faults);
 		/* Any move may be undone later. */
 		if (outcome == NRP_FAULT_MOVED_BACK)
-			high = fmax(high, outcome_in_world(&lane->world[k], NRP_FAULT_MOVED));
+			q.upper = fmax(q.upper, outcome_in_world(&lane->world[k], NRP_FAULT_MOVED));
 	}
-	/* Faults without page and nodes on record count as local, and may be anything. */
-	if (outcome == NRP_FAULT_LOCAL)
-		low = fmax(low - (double)r->totals.untracked_faults, 0);
-	/* So may faults that the metric's bound allows beyond those of the worlds. */
+	/* Faults that the metric's bound allows beyond those of the worlds may end in any way. */
 	if (faults->has_upper)
-		high += fmax(faults->upper - most, 0);
-	high = fmin(high, most_of(c, r, i, outcome));
-	return (struct nrp_quantity){ .value = value,
-				      .lower = low,
-				      .upper = high,
-				      .has_value = outcome != NRP_FAULT_MOVED_BACK,
-				      .has_lower = true,
-				      .has_upper = faults->has_upper,
-				      .class = NRP_CLASS_BOUNDED };
+		q.upper += fmax(faults->upper - most, 0);
+	apply_metrics(c, r, i, outcome, &q);
+	q.upper = fmax(q.upper, q.value);
+	return q;
 }
 
 static json_t *outcome_row(const struct nrp_comparison *c, const struct nrp_replay *r,
