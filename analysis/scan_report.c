@@ -154,6 +154,75 @@ static void starved_note(struct nrp_comparison *c, const struct nrp_replay *r,
 			    (unsigned long long)s.count, record->nr_vmas, text[0], text[1]);
 }
 
+/* ---- where lanes leave the record ----------------------------------------------------- */
+
+#define MOST_DIVERGED 8
+
+static bool is_earlier(const struct nrp_scan_lane_mm *a, const struct nrp_scan_lane_mm *b)
+{
+	return a->diverged != b->diverged ? a->diverged < b->diverged : a->mm < b->mm;
+}
+
+/* Those that diverge first; returns how many do. */
+static size_t find_diverged(const struct nrp_scan_lane *lane,
+			    const struct nrp_scan_lane_mm *first[MOST_DIVERGED])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < lane->nr_mms; i++) {
+		const struct nrp_scan_lane_mm *mm = &lane->mm[i];
+		size_t k = n < MOST_DIVERGED ? n : MOST_DIVERGED;
+
+		if (!mm->diverged)
+			continue;
+		n++;
+		if (k == MOST_DIVERGED && !is_earlier(mm, first[--k]))
+			continue;
+		for (; k && is_earlier(mm, first[k - 1]); k--)
+			first[k] = first[k - 1];
+		first[k] = mm;
+	}
+	return n;
+}
+
+static json_t *divergence_row(const struct nrp_scan_lane *lane, const char *side,
+			      const struct nrp_scan_lane_mm *mm)
+{
+	const struct nrp_scan_lane_range *g = nrp_scan_lane_first_added(lane, mm->mm);
+
+	return json_pack("{s:s,s:I,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "lane", side, "mm",
+			 (json_int_t)mm->mm, "passes", (json_int_t)mm->passes, "diverged",
+			 (json_int_t)mm->diverged, "uncertain",
+			 optional(mm->uncertain != 0, mm->uncertain), "added_time",
+			 optional(g, g ? g->time : 0), "added_start", optional(g, g ? g->start : 0),
+			 "added_end", optional(g, g ? g->end : 0), "added_by",
+			 g ? json_string(nrp_scan_reason_name(g->by)) : json_null());
+}
+
+static void divergence_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
+{
+	const struct nrp_scan_lane *lane = &r->lane[i].scan;
+	const struct nrp_scan_lane_mm *first[MOST_DIVERGED];
+	json_t *rows;
+	size_t n;
+
+	if (!r->lane[i].has_scan || r->lane[i].observed)
+		return;
+	n = find_diverged(lane, first);
+	if (!n)
+		return;
+	rows = json_array();
+	for (size_t k = 0; rows && k < n && k < MOST_DIVERGED; k++)
+		json_array_append_new(rows, divergence_row(lane, sides[i], first[k]));
+	nrp_comparison_note(c, "scan_divergence",
+			    json_pack("{s:s,s:I,s:I,s:o}", "lane", sides[i], "spaces",
+				      (json_int_t)lane->nr_mms, "diverged", (json_int_t)n, "rows",
+				      rows),
+			    "%s lane: in %zu of %zu address spaces it arms other ranges than on "
+			    "record, first at %.6f s",
+			    sides[i], n, lane->nr_mms, (double)first[0]->diverged * 1e-9);
+}
+
 /* ---- scan time ----------------------------------------------------------------------- */
 
 /* What scan_time of lanes rests on. */
@@ -179,6 +248,8 @@ static void cost_note(struct nrp_comparison *c, const struct nrp_replay *r)
 void nrp_add_scan_reports(struct nrp_comparison *c, const struct nrp_replay *r,
 			  const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
+	for (int i = 0; i < 2; i++)
+		divergence_note(c, r, i);
 	cost_note(c, r);
 	starved_note(c, r, verify, nrp_host_page_size(&capture->facts));
 }

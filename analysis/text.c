@@ -193,6 +193,19 @@ static const struct column starved_columns[] = {
 	{ NULL, NULL, PLAIN },
 };
 
+static const struct column divergence_columns[] = {
+	{ "lane", "DIVERGED", PLAIN },
+	{ "mm", "ADDRESS SPACE", ADDRESS },
+	{ "passes", "PASSES", PLAIN },
+	{ "diverged", "AT", SECONDS },
+	{ "uncertain", "UNCERTAIN FROM", SECONDS },
+	{ "added_time", "FIRST ADDED", SECONDS },
+	{ "added_start", "START", ADDRESS },
+	{ "added_end", "END", ADDRESS },
+	{ "added_by", "RULE", PLAIN },
+	{ NULL, NULL, PLAIN },
+};
+
 static const struct column outcome_columns[] = {
 	{ "outcome", "FAULTS", PLAIN }, { "faults", "ON RECORD", PLAIN },
 	{ "pages", "PAGES", PLAIN },    { "old", "OLD", PLAIN },
@@ -218,9 +231,8 @@ static const struct {
 	const char *code;
 	const struct column *columns;
 } row_notes[] = {
-	{ "starved_vmas", starved_columns },
-	{ "fault_outcomes", outcome_columns },
-	{ "faulter_nodes", faulter_columns },
+	{ "scan_divergence", divergence_columns }, { "starved_vmas", starved_columns },
+	{ "fault_outcomes", outcome_columns },     { "faulter_nodes", faulter_columns },
 	{ "process_spread", process_columns },
 };
 

@@ -86,6 +86,9 @@ want_json '.notes[] | select(.code == "first_added_scan") // {spaces: []} | [.sp
 "$NRP" query i.db "SELECT added_time FROM scan_divergence WHERE added_time IS NOT NULL" | tail -n +2 >a.csv
 jq '.notes[] | select(.code == "first_added_scan") | .spaces[].time' out >b.csv
 want_same a.csv b.csv
+same_rows i.db "SELECT mm, diverged, uncertain, added_time FROM scan_divergence WHERE diverged" \
+	"SELECT r.value ->> 'mm', r.value ->> 'diverged', r.value ->> 'uncertain', r.value ->> 'added_time'
+	FROM note, json_each(detail, '\$.rows') r WHERE code = 'scan_divergence'"
 # The same replay again replaces its rows.
 rows i.db 'SELECT count(*) FROM scan_vma' >a.csv
 want 0 "$NRP" replay i.db --new scan.vma=P3
