@@ -2,6 +2,7 @@
 /* Reports for people. Tables by libsmartcols; the words of the notes wrapped to the width. */
 #include "analysis/compare_internal.h"
 #include "analysis/counters.h"
+#include "numareplay/text.h"
 #include "replay/host.h"
 
 #include <inttypes.h>
@@ -141,6 +142,7 @@ static void format_json(char *buf, size_t size, const json_t *value, const char 
 		snprintf(buf, size, "%s [%s, %s]", part[0], part[1], part[2]);
 	} else if (json_is_string(value)) {
 		snprintf(buf, size, "%s", json_string_value(value));
+		nrp_text_clean(buf);
 	} else if (!json_is_number(value)) {
 		snprintf(buf, size, "%s", missing);
 	} else if (form == ADDRESS) {
