@@ -37,6 +37,9 @@ struct nrp_lock_result {
 	struct nrp_lock_waits value[NRP_NR_LOCK_CLASSES]; /* late as the median is */
 	uint64_t scans;                                   /* that came to the lock */
 	uint64_t skipped, skipped_upper; /* and found it taken: handed over at once; late */
+	uint64_t changed; /* requests and scans that the engine treats otherwise than the host's */
+	uint64_t unmap_faults;      /* faults in a range that is unmapped later, or meanwhile */
+	uint64_t segv, repopulated; /* those of them that find no mapping; a new page */
 	bool modelled; /* more than unmaps and readers take part, or a variant that gives the lock
 			  up */
 };
