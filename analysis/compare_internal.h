@@ -96,6 +96,8 @@ void nrp_build_lane(struct nrp_builder *b, int i);
 /* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			   const struct nrp_capture *capture);
+/* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
+void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Differences of a lane with the record, world by world. */
 void nrp_build_pairs(struct nrp_builder *b);
 

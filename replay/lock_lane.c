@@ -547,6 +547,9 @@ int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
 			r = verify(ret, (enum nrp_munmap_variant)v);
 	if (r == 0)
 		r = verify(ret, ret->host.variant);
+	for (size_t m = 0; r == 0 && m < ret->jobs.nr_mms; m++)
+		r = nrp_lock_blame_add(&ret->host.blame, &ret->jobs.mm[m],
+				       ret->host.check[ret->host.variant].overhead_p95);
 	if (r == 0)
 		r = keep_own(ret);
 	if (r == 0)

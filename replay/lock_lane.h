@@ -10,7 +10,7 @@
 #ifndef NRP_LOCK_LANE_H
 #define NRP_LOCK_LANE_H
 
-#include "replay/lock_jobs.h"
+#include "replay/lock_blockers.h"
 
 #define NRP_LOCK_HANDOFF 4000000 /* ns after which the kernel keeps the lock for a waiter */
 #define NRP_LOCK_LONG 2000000    /* ns: waits over this are counted */
@@ -75,6 +75,7 @@ struct nrp_lock_host {
 	uint64_t munmaps, requests, page_faults, faults_with_lock;
 	uint64_t impossible, began_before, never_ended; /* see nrp_lock_jobs */
 	bool has_page_faults;
+	struct nrp_lock_blame blame;
 };
 
 struct nrp_lock_lanes {

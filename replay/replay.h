@@ -84,6 +84,7 @@ struct nrp_replay {
 	struct nrp_waits waits;
 	struct nrp_lock_host locks; /* the host's own */
 	struct nrp_lock_result lock_record;
+	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
