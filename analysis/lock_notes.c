@@ -46,40 +46,58 @@ static void nothing_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 /* ---- waits ---------------------------------------------------------------------------- */
 
+/* Lower bound, value, upper bound. */
+static json_t *three(uint64_t lower, uint64_t value, uint64_t upper)
+{
+	return json_pack("[I,I,I]", (json_int_t)lower, (json_int_t)value, (json_int_t)upper);
+}
+
 static json_t *waits_of(const struct nrp_lock_result *l, int class)
 {
-	const struct nrp_lock_waits *w = &l->value[class];
+	const struct nrp_lock_waits *a = &l->lower[class], *w = &l->value[class],
+				    *b = &l->upper[class];
 
-	return json_pack("{s:I,s:I,s:I,s:I}", "queued", (json_int_t)w->queued, "sum_ns",
-			 (json_int_t)w->ns, "longest_ns", (json_int_t)w->longest, "p99_ns",
-			 (json_int_t)w->p99);
+	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "queued", (json_int_t)w->queued, "sum_ns",
+			 three(a->ns, w->ns, b->ns), "longest_ns",
+			 three(a->longest, w->longest, b->longest), "p99_ns",
+			 three(a->p99, w->p99, b->p99), "over_2ms",
+			 three(a->over, w->over, b->over), "over_2ms_ns",
+			 three(a->over_ns, w->over_ns, b->over_ns));
+}
+
+/* Appends a sentence's part about one class; @n: length so far. */
+static size_t class_text(char *text, size_t size, size_t n, const struct nrp_replay *r, int k)
+{
+	const struct nrp_lock_result *a = result(r, 0), *b = result(r, 1);
+	const struct nrp_lock_waits *v = &a->value[k], *w = &b->value[k];
+	int length =
+		snprintf(text + n, size - n,
+			 "%s%s %.3f to %.3f ms (%+.3f; longest %.3f to %.3f; 99 %% of %llu "
+			 "within %.3f to %.3f; over 2 ms %llu of %.3f to %llu of %.3f [%llu of "
+			 "%.3f, %llu of %.3f])",
+			 k ? "; " : "", nrp_lock_class_name((enum nrp_lock_class)k), MS(v->ns),
+			 MS(w->ns), MS(w->ns) - MS(v->ns), MS(v->longest), MS(w->longest),
+			 ULL(v->requests), MS(v->p99), MS(w->p99), ULL(v->over), MS(v->over_ns),
+			 ULL(w->over), MS(w->over_ns), ULL(b->lower[k].over),
+			 MS(b->lower[k].over_ns), ULL(b->upper[k].over), MS(b->upper[k].over_ns));
+
+	return length < 0 || (size_t)length >= size - n ? size - 1 : n + (size_t)length;
 }
 
 static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	json_t *classes = json_object();
-	char text[640];
+	char text[1024] = "";
 	size_t n = 0;
 
 	for (int k = 0; k < NRP_NR_LOCK_CLASSES; k++) {
-		const struct nrp_lock_waits *a = &result(r, 0)->value[k];
-		const struct nrp_lock_waits *b = &result(r, 1)->value[k];
-		const char *name = nrp_lock_class_name((enum nrp_lock_class)k);
-
-		json_object_set_new(classes, name,
+		json_object_set_new(classes, nrp_lock_class_name((enum nrp_lock_class)k),
 				    json_pack("{s:o,s:o}", "old", waits_of(result(r, 0), k), "new",
 					      waits_of(result(r, 1), k)));
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "%s%s %.3f to %.3f ms (%+.3f ms; longest %.3f to %.3f, 99 %% "
-				      "of %llu within %.3f to %.3f)",
-				      k ? "; " : "", name, MS(a->ns), MS(b->ns),
-				      MS(b->ns) - MS(a->ns), MS(a->longest), MS(b->longest),
-				      ULL(a->requests), MS(a->p99), MS(b->p99));
-		if (n >= sizeof(text))
-			break;
+		n = class_text(text, sizeof(text), n, r, k);
 	}
 	nrp_comparison_note(c, "lock_waits", json_pack("{s:o}", "classes", classes),
-			    "waits for mmap_locks, old to new: %s", text);
+			    "waits for mmap_locks in ms, old to new: %s", text);
 }
 
 static json_t *describe(const struct nrp_lock_blocker *b)
