@@ -118,6 +118,8 @@ struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const st
 					const struct nrp_process *p);
 /* The recorded scans' starved VMAs for verify's document; NULL: out of memory. */
 json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
+/* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
+void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Differences of a lane with the record, world by world. */
 void nrp_build_pairs(struct nrp_builder *b);
 

@@ -246,7 +246,7 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 	for (int f = 0; f < NRP_NR_FAMILIES; f++) {
 		const char *name = nrp_family((enum nrp_family_id)f)->name;
 
-		if (r->differs[f] &&
+		if (r->differs[f] && f != NRP_FAMILY_MUNMAP_LOCK &&
 		    (!nrp_family((enum nrp_family_id)f)->replayed || r->unknown[f]) &&
 		    !r->lane[0].off && !r->lane[1].off)
 			nrp_comparison_note(c, "family_not_replayed",
@@ -278,7 +278,7 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 				    "neither lane reproduces what this host recorded: both are "
 				    "counterfactual");
 	nrp_comparison_note(c, "not_estimated", NULL,
-			    "cpu_cost and scans_lock_skipped are not estimated by this version");
+			    "cpu_cost is not estimated by this version");
 }
 
 /* How long a capture must be for two passes, at the pace of this one. */
@@ -655,6 +655,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	if (!same_here(r))
 		feedback_notes(c, r);
 	unexplained_note(c, r);
+	nrp_add_lock_notes(c, r);
 	scope_notes(c, r);
 	evidence_notes(c, r, capture, verify);
 }

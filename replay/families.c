@@ -401,6 +401,7 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 	int f = NRP_FAMILY_MUNMAP_LOCK, ret = 0;
 
 	r->unknown[f] = !r->locks.known;
+	r->locks_differ = r->lane[0].variant[f] != r->lane[1].variant[f];
 	if (!r->locks.known)
 		return 0;
 	ret = nrp_lock_lanes_load(&lanes, store, capture, err);
@@ -411,9 +412,12 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 			ret = nrp_lock_lanes_run(&r->lane[i].lock, &lanes, &params[i]) < 0
 				      ? nrp_fail_nomem(err)
 				      : 0;
+		r->lane[i].own_lock &= r->lane[i].lock.changed > 0;
 	}
 	r->lock_record = lanes.record;
-	r->differs[f] = ret == 0 && !same_locks(&params[0], &params[1]);
+	r->locks_differ = ret == 0 && !same_locks(&params[0], &params[1]);
+	r->differs[f] = r->locks_differ;
+	r->moot[f] = !r->lane[0].own_lock && !r->lane[1].own_lock;
 	nrp_lock_lanes_clear(&lanes);
 	return ret;
 }

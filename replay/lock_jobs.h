@@ -20,19 +20,23 @@ enum nrp_lock_split {
 struct nrp_lock_seen {
 	int32_t tid;
 	bool write;
-	uint64_t requested;        /* ns; the first try of the same fault */
-	uint64_t granted;          /* ns; UINT64_MAX: not, or a try that failed */
-	uint64_t downgraded;       /* ns; UINT64_MAX: not */
-	uint64_t released;         /* ns; UINT64_MAX: not before the capture ended */
-	bool failed_first;         /* a try failed before: it found the lock taken */
-	bool may_downgrade;        /* a munmap: its caller lets it */
-	bool user;                 /* a fault: of user mode */
-	uint64_t addr;             /* a fault: its address; a munmap: start of its range */
-	uint64_t length;           /* of a called one: bytes, up to whole pages */
-	bool called;               /* the first writer inside a munmap() of the task */
-	bool release_lost;         /* released is when the task asked anew */
-	enum nrp_lock_split split; /* a munmap */
-	uint32_t work;             /* a munmap: index into nrp_lock_mm.work */
+	uint64_t requested;  /* ns; the first try of the same fault */
+	uint64_t granted;    /* ns; UINT64_MAX: not, or a try that failed */
+	uint64_t downgraded; /* ns; UINT64_MAX: not */
+	uint64_t released;   /* ns; UINT64_MAX: not before the capture ended */
+	bool failed_first;   /* a try failed before: it found the lock taken */
+	bool may_downgrade;  /* a munmap: its caller lets it */
+	bool user;           /* a fault: of user mode */
+	uint64_t addr;       /* a fault: its address; a munmap: start of its range */
+	/* What the engine makes of it under the host's own rule: */
+	uint64_t own_wait;
+	uint32_t own_queued;
+	bool own_skipped, own_late_skipped; /* a scan: if handed over at once; if late */
+	uint64_t length;                    /* of a called one: bytes, up to whole pages */
+	bool called;                        /* the first writer inside a munmap() of the task */
+	bool release_lost;                  /* released is when the task asked anew */
+	enum nrp_lock_split split;          /* a munmap */
+	uint32_t work;                      /* a munmap: index into nrp_lock_mm.work */
 };
 
 struct nrp_lock_mm {
@@ -42,8 +46,9 @@ struct nrp_lock_mm {
 	uint32_t nr_jobs, room;
 	struct nrp_munmap_work *work;
 	uint32_t nr_work;
-	bool downgrades; /* some munmap did */
-	bool kept_write; /* some munmap whose caller let it did not */
+	uint64_t unmap_faults; /* faults in a range that is unmapped later, or meanwhile */
+	bool downgrades;       /* some munmap did */
+	bool kept_write;       /* some munmap whose caller let it did not */
 };
 
 #define NRP_LOCK_JOBS_LISTED 8

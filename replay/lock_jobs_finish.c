@@ -150,6 +150,8 @@ static int number_vmas(struct nrp_lock_mm *mm)
 			if (s->addr - mm->seen[unmaps[k]].addr >= mm->job[unmaps[k]].work->length)
 				continue;
 			j->vma = k;
+			mm->unmap_faults++;
+			j->offset = s->addr - mm->seen[unmaps[k]].addr;
 			break;
 		}
 	}

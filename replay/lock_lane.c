@@ -127,8 +127,10 @@ static int count_record(struct nrp_lock_lanes *l)
 	for (size_t m = 0; m < l->jobs.nr_mms; m++) {
 		const struct nrp_lock_mm *mm = &l->jobs.mm[m];
 
+		l->record.unmap_faults += mm->unmap_faults;
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			l->record.scans += mm->job[i].kind == NRP_LOCK_SCAN;
+			l->record.segv += mm->job[i].sight == NRP_MUNMAP_SEGV;
 			if (mm->seen[i].granted == UINT64_MAX)
 				l->record.skipped++;
 			else
@@ -313,15 +315,23 @@ static int check_order(struct nrp_lock_verify *v, const struct nrp_lock_mm *mm)
 	return r;
 }
 
+/* Is a recorded wait the engine's, and no later than waiters of this host are? */
+static bool is_within(const struct nrp_lock_verify *v, uint64_t recorded, uint64_t engine,
+		      uint32_t queued)
+{
+	uint64_t late = v->lateness_p95 > v->overhead_p95 ? v->lateness_p95 : v->overhead_p95;
+
+	return recorded >= engine && recorded - engine <= late * (queued ? queued : 1);
+}
+
 static void check_wait(struct nrp_lock_verify *v, const struct nrp_lock_mm *mm, uint32_t i)
 {
 	const struct nrp_lock_job *j = &mm->job[i];
 	const struct nrp_lock_seen *s = &mm->seen[i];
 	uint64_t wait = recorded_wait(s);
-	uint64_t late = v->lateness_p95 > v->overhead_p95 ? v->lateness_p95 : v->overhead_p95;
 
 	v->requests++;
-	if (wait >= j->wait && wait - j->wait <= late * (j->queued ? j->queued : 1)) {
+	if (is_within(v, wait, j->wait, j->queued)) {
 		v->within++;
 		return;
 	}
@@ -397,50 +407,127 @@ static bool is_modelled(const struct nrp_lock_params *p, uint64_t writers_queued
 	       v == NRP_MUNMAP_TWO_PHASE || v == NRP_MUNMAP_TWO_PHASE_DEAD;
 }
 
+struct tallies {
+	struct tally low, mid, high;
+};
+
+static bool is_changed(const struct nrp_lock_job *j, const struct nrp_lock_seen *s)
+{
+	return j->by_vma || j->wait != s->own_wait || j->queued != s->own_queued ||
+	       j->skipped != s->own_skipped;
+}
+
+static int count_job(struct nrp_lock_result *ret, struct tallies *t, const struct nrp_lock_lanes *l,
+		     const struct nrp_lock_job *j, const struct nrp_lock_seen *s)
+{
+	const struct nrp_lock_verify *v = &l->host.check[l->host.variant];
+	bool same = !is_changed(j, s), skipped = same ? s->granted == UINT64_MAX : j->skipped;
+	uint64_t least = j->wait, mid, high;
+	int r;
+
+	ret->changed += !same;
+	ret->scans += j->kind == NRP_LOCK_SCAN;
+	ret->skipped += skipped;
+	ret->segv += j->sight == NRP_MUNMAP_SEGV;
+	ret->repopulated += j->sight == NRP_MUNMAP_REPOPULATED;
+	if (skipped)
+		return 0;
+	if (!j->queued && !j->by_vma)
+		least += overhead_of(l, s);
+	mid = least + j->queued * v->lateness_p50;
+	high = least + j->queued * v->lateness_p95;
+	/*
+	 * What the engine treats as in its run of the host's own rule took what it took, if the
+	 * engine explains that: so what the two lanes have in common cancels out. What overtook
+	 * others on record waits no longer than the engine says.
+	 */
+	if (same && is_within(v, recorded_wait(s), j->wait, j->queued)) {
+		least = mid = high = recorded_wait(s);
+	} else if (same && recorded_wait(s) < j->wait) {
+		least = recorded_wait(s);
+		mid = high = j->wait;
+	}
+	r = count(&t->low, j, least, j->queued);
+	if (r == 0)
+		r = count(&t->mid, j, mid, j->queued);
+	return r == 0 ? count(&t->high, j, high, j->queued) : r;
+}
+
+static uint64_t late_skips(const struct nrp_lock_mm *mm)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < mm->nr_jobs; i++) {
+		const struct nrp_lock_seen *s = &mm->seen[i];
+
+		if (mm->job[i].kind == NRP_LOCK_SCAN)
+			n += mm->job[i].skipped == s->own_late_skipped ? s->granted == UINT64_MAX
+								       : mm->job[i].skipped;
+	}
+	return n;
+}
+
+static int run_late(struct nrp_lock_mm *mm, const struct nrp_lock_lanes *l,
+		    const struct nrp_lock_params *params)
+{
+	struct nrp_lock_params late = *params;
+
+	late.handoff += l->host.check[l->host.variant].lateness_p95;
+	return run(mm, &late);
+}
+
 int nrp_lock_lanes_run(struct nrp_lock_result *ret, struct nrp_lock_lanes *l,
 		       const struct nrp_lock_params *params)
 {
-	const struct nrp_lock_verify *v = &l->host.check[l->host.variant];
-	struct tally low = { .waits = ret->lower }, mid = { .waits = ret->value },
-		     high = { .waits = ret->upper };
-	struct nrp_lock_params late = *params;
+	struct tallies t = { { .waits = ret->lower },
+			     { .waits = ret->value },
+			     { .waits = ret->upper } };
 	uint64_t writers = 0;
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	late.handoff += v->lateness_p95;
 	for (size_t m = 0; r == 0 && m < l->jobs.nr_mms; m++) {
 		struct nrp_lock_mm *mm = &l->jobs.mm[m];
 
 		r = run(mm, params);
+		ret->unmap_faults += mm->unmap_faults;
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
-			const struct nrp_lock_job *j = &mm->job[i];
-			uint64_t least = j->wait;
-
-			ret->scans += j->kind == NRP_LOCK_SCAN;
-			ret->skipped += j->skipped;
-			if (j->skipped)
-				continue;
-			writers += j->kind == NRP_LOCK_WRITER && j->queued;
-			if (!j->queued && !j->by_vma)
-				least += overhead_of(l, &mm->seen[i]);
-			r = count(&low, j, least, j->queued);
-			if (r == 0)
-				r = count(&mid, j, least + j->queued * v->lateness_p50, j->queued);
-			if (r == 0)
-				r = count(&high, j, least + j->queued * v->lateness_p95, j->queued);
+			writers += mm->job[i].kind == NRP_LOCK_WRITER && mm->job[i].queued;
+			r = count_job(ret, &t, l, &mm->job[i], &mm->seen[i]);
 		}
 		if (r == 0)
-			r = run(mm, &late);
-		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++)
-			ret->skipped_upper += mm->job[i].skipped;
+			r = run_late(mm, l, params);
+		ret->skipped_upper += r == 0 ? late_skips(mm) : 0;
 	}
 	if (ret->skipped_upper < ret->skipped)
 		ret->skipped_upper = ret->skipped;
-	finish(&low);
-	finish(&mid);
-	finish(&high);
+	finish(&t.low);
+	finish(&t.mid);
+	finish(&t.high);
 	ret->modelled = is_modelled(params, writers);
+	return r;
+}
+
+/* What the lanes are compared with, request by request; ends with the host's run in the jobs. */
+static int keep_own(struct nrp_lock_lanes *l)
+{
+	struct nrp_lock_params params = nrp_lock_host_params(l->host.variant);
+	int r = 0;
+
+	for (size_t m = 0; r == 0 && m < l->jobs.nr_mms; m++) {
+		struct nrp_lock_mm *mm = &l->jobs.mm[m];
+
+		r = run_late(mm, l, &params);
+		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++)
+			mm->seen[i].own_late_skipped = mm->job[i].skipped;
+		if (r == 0)
+			r = run(mm, &params);
+		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
+			mm->seen[i].own_wait = mm->job[i].wait;
+			mm->seen[i].own_queued = mm->job[i].queued;
+			mm->seen[i].own_skipped = mm->job[i].skipped;
+		}
+	}
 	return r;
 }
 
@@ -458,8 +545,13 @@ int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
 	for (int v = 0; r == 0 && v < NRP_NR_MUNMAP_VARIANTS; v++)
 		if (v != (int)ret->host.variant)
 			r = verify(ret, (enum nrp_munmap_variant)v);
-	if (r == 0) /* last: the record is counted with its line */
+	if (r == 0)
 		r = verify(ret, ret->host.variant);
+	for (size_t m = 0; r == 0 && m < ret->jobs.nr_mms; m++)
+		r = nrp_lock_blame_add(&ret->host.blame, &ret->jobs.mm[m],
+				       ret->host.check[ret->host.variant].overhead_p95);
+	if (r == 0)
+		r = keep_own(ret);
 	if (r == 0)
 		r = count_record(ret);
 	return r < 0 ? nrp_fail_nomem(err) : 0;

@@ -10,7 +10,7 @@
 #ifndef NRP_LOCK_LANE_H
 #define NRP_LOCK_LANE_H
 
-#include "replay/lock_jobs.h"
+#include "replay/lock_blockers.h"
 
 #define NRP_LOCK_HANDOFF 4000000 /* ns after which the kernel keeps the lock for a waiter */
 #define NRP_LOCK_LONG 2000000    /* ns: waits over this are counted */
@@ -37,6 +37,9 @@ struct nrp_lock_result {
 	struct nrp_lock_waits value[NRP_NR_LOCK_CLASSES]; /* late as the median is */
 	uint64_t scans;                                   /* that came to the lock */
 	uint64_t skipped, skipped_upper; /* and found it taken: handed over at once; late */
+	uint64_t changed; /* requests and scans that the engine treats otherwise than the host's */
+	uint64_t unmap_faults;      /* faults in a range that is unmapped later, or meanwhile */
+	uint64_t segv, repopulated; /* those of them that find no mapping; a new page */
 	bool modelled; /* more than unmaps and readers take part, or a variant that gives the lock
 			  up */
 };
@@ -72,6 +75,7 @@ struct nrp_lock_host {
 	uint64_t munmaps, requests, page_faults, faults_with_lock;
 	uint64_t impossible, began_before, never_ended; /* see nrp_lock_jobs */
 	bool has_page_faults;
+	struct nrp_lock_blame blame;
 };
 
 struct nrp_lock_lanes {

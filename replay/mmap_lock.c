@@ -44,8 +44,9 @@ struct lock {
 	uint32_t readers;
 	struct list line, spinners;
 	struct vma {
-		uint64_t busy; /* end of the last fault under its own lock */
-		bool marked;   /* an unmap has it, or took it out */
+		uint64_t busy;  /* end of the last fault under its own lock */
+		bool marked;    /* an unmap has it, or took it out */
+		uint32_t unmap; /* the job that unmaps it; NONE: not known */
 	} * vmas;
 	uint32_t nr_vmas;
 	nrp_lock_grant_fn *grant;
@@ -162,6 +163,21 @@ static uint64_t mark_vma(struct lock *l, const struct nrp_lock_job *j, uint64_t 
 	return vma->busy > start ? vma->busy - start : 0;
 }
 
+/* What a fault sees that gets its lock now: how far is the unmap of its VMA? */
+static void look(struct lock *l, struct nrp_lock_job *j)
+{
+	uint32_t u = j->vma == NRP_LOCK_NO_VMA ? NONE : l->vmas[j->vma].unmap;
+	const struct actor *a = &l->actors[u == NONE ? 0 : u];
+	struct nrp_munmap_progress progress;
+
+	if (j->kind != NRP_LOCK_FAULT || u == NONE)
+		return;
+	progress.started = l->jobs[u].grants && l->jobs[u].first_grant <= l->now;
+	progress.ended = a->hold_nr + (a->state == ENDED);
+	progress.ns = progress.started ? l->now - l->jobs[u].first_grant : 0;
+	j->sight = nrp_munmap_fault_sees(&l->params->munmap, l->jobs[u].work, &progress, j->offset);
+}
+
 static void take(struct lock *l, uint32_t i, bool from_line)
 {
 	struct nrp_lock_job *j = &l->jobs[i];
@@ -180,6 +196,7 @@ static void take(struct lock *l, uint32_t i, bool from_line)
 	j->queued += from_line;
 	j->wait = add(j->wait, wait);
 	j->longest = wait > j->longest ? wait : j->longest;
+	look(l, j);
 	a->state = HOLDING;
 	if (l->grant)
 		l->grant(l->context, i, a->hold.write, a->requested, start);
@@ -289,6 +306,7 @@ static void arrive(struct lock *l, uint32_t i)
 		uint64_t until = add(l->now, j->hold);
 
 		j->by_vma = true;
+		look(l, j);
 		vma->busy = until > vma->busy ? until : vma->busy;
 		a->state = HOLDING;
 		push(l, until, EVENT_END, i);
@@ -375,13 +393,13 @@ static void hold_ends(struct lock *l, uint32_t i)
 		l->writer = NONE;
 	else
 		l->readers--;
-	if (!more)
+	if (more)
+		next_hold(l, i, &next);
+	else
 		end_job(l, i);
 	dispatch(l);
-	if (more) {
-		next_hold(l, i, &next);
+	if (more)
 		request(l, i);
-	}
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
@@ -391,6 +409,8 @@ static int set_up(struct lock *l)
 {
 	for (uint32_t i = 0; i < l->nr_jobs; i++)
 		l->actors[i].first_after = NONE;
+	for (uint32_t i = 0; i < l->nr_vmas; i++)
+		l->vmas[i].unmap = NONE;
 	for (uint32_t i = l->nr_jobs; i--;) {
 		struct nrp_lock_job *j = &l->jobs[i];
 
@@ -398,6 +418,9 @@ static int set_up(struct lock *l)
 		j->downgraded = j->done = UINT64_MAX;
 		j->requests = j->grants = j->queued = 0;
 		j->skipped = j->gave_up = j->by_vma = false;
+		j->sight = NRP_MUNMAP_NORMAL;
+		if (j->kind == NRP_LOCK_MUNMAP && j->vma != NRP_LOCK_NO_VMA)
+			l->vmas[j->vma].unmap = i;
 		if (j->after == NONE) {
 			push(l, j->arrival, EVENT_ARRIVAL, i);
 			continue;

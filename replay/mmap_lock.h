@@ -36,6 +36,8 @@ struct nrp_lock_job {
 	uint32_t after; /* job of the same thread before it, with a lower number; NRP_LOCK_NO_JOB */
 	uint32_t vma;   /* of faults and unmaps, numbered from 0 on; NRP_LOCK_NO_VMA: not known */
 	bool lockable;  /* the fault tries the lock of its VMA */
+	uint64_t offset; /* of a fault in the range of the unmap that has its VMA: bytes, below its
+			    length */
 	const struct nrp_munmap_work *work; /* of a munmap */
 
 	/* What became of it. */
@@ -48,7 +50,8 @@ struct nrp_lock_job {
 	uint32_t requests, grants, queued; /* queued: grants that it had to wait for in line */
 	bool skipped;                      /* a scan that found it taken */
 	bool gave_up;
-	bool by_vma; /* never asked for the mmap_lock */
+	bool by_vma;                 /* never asked for the mmap_lock */
+	enum nrp_munmap_sight sight; /* of a fault, when it gets its lock */
 };
 
 struct nrp_lock_params {

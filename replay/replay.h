@@ -105,6 +105,7 @@ struct nrp_replay {
 	struct nrp_waits waits;
 	struct nrp_lock_host locks; /* the host's own */
 	struct nrp_lock_result lock_record;
+	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
 	/* Of the recorded scans: VMAs that they can arm, and those that starve (-1: not known). */

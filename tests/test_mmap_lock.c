@@ -107,6 +107,7 @@ static void convert(void)
 			.think = (uint64_t)j->think,
 			.after = j->after < 0 ? NRP_LOCK_NO_JOB : (uint32_t)j->after,
 			.vma = j->vma < 0 ? NRP_LOCK_NO_VMA : (uint32_t)j->vma,
+			.offset = GIB,
 			.lockable = j->lockable,
 			.work = &work[i],
 		};
@@ -538,6 +539,7 @@ static void eleven(enum model_policy policy, bool vma_locks)
 	run();
 	assert_int_equal(job[1].by_vma, vma_locks);
 	assert_false(job[3].by_vma);
+	assert_int_equal(made[3].sight, NRP_MUNMAP_SEGV);
 	if (vma_locks)
 		ends(1, 0, 105, 0);
 }
@@ -648,11 +650,12 @@ static void twelve(enum model_policy policy, int64_t arrival, int64_t wait,
 
 	start(policy);
 	munmap_at(0);
-	fault(arrival, 5);
+	fault(arrival, 5)->vma = 0;
 	run();
 	gets(1, arrival + wait, wait);
 	p = progress_at(&params, (uint64_t)(arrival + wait));
 	assert_int_equal(nrp_munmap_fault_sees(&params, &work[0], &p, GIB), want);
+	assert_int_equal(made[1].sight, want);
 }
 
 static void v12_what_a_fault_in_the_range_sees(void **state)

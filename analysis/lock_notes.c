@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes on lanes that hold the mmap_lock differently: who waits how long for whom, and what not. */
+#include "analysis/compare_internal.h"
+
+#include <stdio.h>
+
+#define ULL(x) ((unsigned long long)(x))
+#define MS(ns) ((double)(ns)*1e-6)
+
+static const struct nrp_lock_result *result(const struct nrp_replay *r, int i)
+{
+	return r->lane[i].own_lock ? &r->lane[i].lock : &r->lock_record;
+}
+
+/* ---- nothing changes ------------------------------------------------------------------ */
+
+static void nothing_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_lock_blame *b = &r->locks.blame;
+	char why[200];
+
+	if (!b->unmaps)
+		snprintf(why, sizeof(why), "no unmap is on record with its lock");
+	else if (!b->contended_unmaps)
+		snprintf(why, sizeof(why),
+			 "in none of %llu unmaps did another task ask for the lock that it held",
+			 ULL(b->unmaps));
+	else
+		snprintf(why, sizeof(why),
+			 "in %llu of %llu unmaps, the longest of %.1f MiB, another task asked for "
+			 "the lock that it held%s",
+			 ULL(b->contended_unmaps), ULL(b->unmaps),
+			 (double)b->longest_unmap / 1048576,
+			 r->locks.grows ? ", but a neighbour that grows keeps it under the write "
+					  "lock"
+					: "");
+	nrp_comparison_note(
+		c, "munmap_nothing_to_gain",
+		json_pack("{s:I,s:I,s:I}", "unmaps", (json_int_t)b->unmaps, "contended_unmaps",
+			  (json_int_t)b->contended_unmaps, "longest_unmap",
+			  (json_int_t)b->longest_unmap),
+		"munmap.lock: nothing to gain: no request for an mmap_lock waits longer "
+		"or shorter than on record; %s",
+		why);
+}
+
+/* ---- waits ---------------------------------------------------------------------------- */
+
+/* Lower bound, value, upper bound. */
+static json_t *three(uint64_t lower, uint64_t value, uint64_t upper)
+{
+	return json_pack("[I,I,I]", (json_int_t)lower, (json_int_t)value, (json_int_t)upper);
+}
+
+static json_t *waits_of(const struct nrp_lock_result *l, int class)
+{
+	const struct nrp_lock_waits *a = &l->lower[class], *w = &l->value[class],
+				    *b = &l->upper[class];
+
+	return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "queued", (json_int_t)w->queued, "sum_ns",
+			 three(a->ns, w->ns, b->ns), "longest_ns",
+			 three(a->longest, w->longest, b->longest), "p99_ns",
+			 three(a->p99, w->p99, b->p99), "over_2ms",
+			 three(a->over, w->over, b->over), "over_2ms_ns",
+			 three(a->over_ns, w->over_ns, b->over_ns));
+}
+
+/* Appends a sentence's part about one class; @n: length so far. */
+static size_t class_text(char *text, size_t size, size_t n, const struct nrp_replay *r, int k)
+{
+	const struct nrp_lock_result *a = result(r, 0), *b = result(r, 1);
+	const struct nrp_lock_waits *v = &a->value[k], *w = &b->value[k];
+	int length =
+		snprintf(text + n, size - n,
+			 "%s%s %.3f to %.3f ms (%+.3f; longest %.3f to %.3f; 99 %% of %llu "
+			 "within %.3f to %.3f; over 2 ms %llu of %.3f to %llu of %.3f [%llu of "
+			 "%.3f, %llu of %.3f])",
+			 k ? "; " : "", nrp_lock_class_name((enum nrp_lock_class)k), MS(v->ns),
+			 MS(w->ns), MS(w->ns) - MS(v->ns), MS(v->longest), MS(w->longest),
+			 ULL(v->requests), MS(v->p99), MS(w->p99), ULL(v->over), MS(v->over_ns),
+			 ULL(w->over), MS(w->over_ns), ULL(b->lower[k].over),
+			 MS(b->lower[k].over_ns), ULL(b->upper[k].over), MS(b->upper[k].over_ns));
+
+	return length < 0 || (size_t)length >= size - n ? size - 1 : n + (size_t)length;
+}
+
+static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	json_t *classes = json_object();
+	char text[1024] = "";
+	size_t n = 0;
+
+	for (int k = 0; k < NRP_NR_LOCK_CLASSES; k++) {
+		json_object_set_new(classes, nrp_lock_class_name((enum nrp_lock_class)k),
+				    json_pack("{s:o,s:o}", "old", waits_of(result(r, 0), k), "new",
+					      waits_of(result(r, 1), k)));
+		n = class_text(text, sizeof(text), n, r, k);
+	}
+	nrp_comparison_note(c, "lock_waits", json_pack("{s:o}", "classes", classes),
+			    "waits for mmap_locks in ms, old to new: %s", text);
+}
+
+static json_t *describe(const struct nrp_lock_blocker *b)
+{
+	return json_pack("{s:I,s:I,s:i,s:b,s:I,s:I,s:I,s:I}", "mm", (json_int_t)b->mm, "time",
+			 (json_int_t)b->granted, "tid", b->tid, "munmap", b->munmap, "length",
+			 (json_int_t)b->length, "held_ns", (json_int_t)b->held, "victims",
+			 (json_int_t)b->victims, "wait_ns", (json_int_t)b->wait_ns);
+}
+
+static void blockers_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_lock_blame *b = &r->locks.blame;
+	const struct nrp_lock_blocker *top = &b->top[0];
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < b->nr_top; i++)
+		json_array_append_new(list, describe(&b->top[i]));
+	nrp_comparison_note(
+		c, "lock_blockers",
+		json_pack("{s:I,s:I,s:I,s:o}", "behind_munmap_ns", (json_int_t)b->behind_munmap,
+			  "behind_writers_ns", (json_int_t)b->behind_writers, "behind_none_ns",
+			  (json_int_t)b->behind_none, "blockers", list),
+		"on record requests waited %.3f ms while an unmap held the lock for writing, %.3f "
+		"ms while another writer did, and %.3f ms behind readers or until they woke up; "
+		"the worst was %s of task %d at %.6f s: %llu waited %.3f ms in all while it held "
+		"the lock for %.3f ms",
+		MS(b->behind_munmap), MS(b->behind_writers), MS(b->behind_none),
+		top->munmap ? "an unmap" : "a writer", top->tid, (double)top->granted * 1e-9,
+		ULL(top->victims), MS(top->wait_ns), MS(top->held));
+}
+
+static void sights_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_lock_result *a = result(r, 0), *b = result(r, 1);
+
+	nrp_comparison_note(
+		c, "faults_in_unmapped_ranges",
+		json_pack("{s:I,s:I,s:I,s:I,s:I}", "faults", (json_int_t)b->unmap_faults,
+			  "segv_old", (json_int_t)a->segv, "segv_new", (json_int_t)b->segv,
+			  "repopulated_old", (json_int_t)a->repopulated, "repopulated_new",
+			  (json_int_t)b->repopulated),
+		"%llu faults asked for a lock in a range that is unmapped later or meanwhile: no "
+		"mapping is left for %llu (old) and %llu (new), and %llu and %llu get a new page "
+		"for one that is gone already (by the model)",
+		ULL(b->unmap_faults), ULL(a->segv), ULL(b->segv), ULL(a->repopulated),
+		ULL(b->repopulated));
+}
+
+/* ---- scans ---------------------------------------------------------------------------- */
+
+static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	uint64_t a = result(r, 0)->skipped, b = result(r, 1)->skipped;
+
+	nrp_comparison_note(
+		c, "scans_lost_to_the_lock",
+		json_pack("{s:I,s:I,s:I}", "attempts", (json_int_t)result(r, 1)->scans, "old",
+			  (json_int_t)a, "new", (json_int_t)b),
+		"of %llu scans %llu (old) and %llu (new) find the lock taken or asked for: each "
+		"leaves its window of the address space unarmed for a scan period more, 0 to 1 "
+		"period of later migrations and remote accesses",
+		ULL(result(r, 1)->scans), ULL(a), ULL(b));
+}
+
+void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	const struct nrp_lock_host *h = &r->locks;
+
+	if (!r->locks_differ || r->lane[0].off || r->lane[1].off)
+		return;
+	if (!h->known) {
+		nrp_comparison_note(c, "locks_not_recorded", NULL,
+				    "munmap.lock: requests for mmap_locks are not on record (their "
+				    "events came with 5.11): who would wait for whom is not "
+				    "observable");
+		return;
+	}
+	if (r->moot[NRP_FAMILY_MUNMAP_LOCK])
+		nothing_note(c, r);
+	else
+		waits_note(c, r);
+	if (h->blame.nr_top)
+		blockers_note(c, r);
+	if (result(r, 0)->skipped || result(r, 1)->skipped)
+		scans_note(c, r);
+	if (result(r, 1)->unmap_faults)
+		sights_note(c, r);
+	if (h->has_page_faults && h->page_faults > h->faults_with_lock)
+		nrp_comparison_note(
+			c, "faults_without_lock",
+			json_pack("{s:I,s:I}", "page_faults", (json_int_t)h->page_faults, "without",
+				  (json_int_t)(h->page_faults - h->faults_with_lock)),
+			"%llu of %llu page faults never asked for an mmap_lock: what an unmap "
+			"would "
+			"cost them on a kernel without locks of VMAs cannot be told from this "
+			"capture",
+			ULL(h->page_faults - h->faults_with_lock), ULL(h->page_faults));
+}
