@@ -249,11 +249,15 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		if (r->differs[f] &&
 		    (!nrp_family((enum nrp_family_id)f)->replayed || r->unknown[f]) &&
 		    !r->lane[0].off && !r->lane[1].off)
-			nrp_comparison_note(c, "family_not_replayed",
-					    json_pack("{s:s}", "family", name),
-					    "the lanes differ in %s, which this version does not "
-					    "replay: what it can move is not observable",
-					    name);
+			nrp_comparison_note(
+				c, "family_not_replayed", json_pack("{s:s}", "family", name),
+				r->unknown[f] ? "the lanes differ in %s, and the capture lacks "
+						"what a replay of it needs, or leaves the host's "
+						"variant open (name it with --old and --new): "
+						"what it can move is not observable"
+					      : "the lanes differ in %s, which this version does "
+						"not replay: what it can move is not observable",
+				name);
 	}
 	for (int i = 0; i < 2; i++)
 		if (r->alike[i])

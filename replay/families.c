@@ -104,21 +104,27 @@ static bool same_outcome(int8_t a, int8_t b)
 
 /* ---- the scanner -------------------------------------------------------------------- */
 
-/* Rules of scan.vma that a lane switches off. */
-static uint32_t rules_off(const struct nrp_lane_spec *spec)
+/* Rules of a scan family that a lane switches off. */
+static uint32_t rules_off(const struct nrp_lane_spec *spec, int family)
 {
+	bool vma = family == NRP_FAMILY_SCAN_VMA;
+	unsigned int nr = vma                             ? NRP_NR_SCAN_RULES
+			  : family == NRP_FAMILY_SCAN_PTE ? NRP_NR_SCAN_PTE_RULES
+							  : 0;
 	uint32_t off = 0;
 
-	for (unsigned int i = 0; i < NRP_NR_SCAN_RULES; i++)
-		if (!nrp_lane_get(spec, NRP_FAMILY_SCAN_VMA, nrp_scan_vma_rule_name(i), 1))
+	for (unsigned int i = 0; i < nr; i++) {
+		const char *name = vma ? nrp_scan_vma_rule_name(i) : nrp_scan_pte_rule_name(i);
+
+		if (!nrp_lane_get(spec, family, name, 1))
 			off |= 1u << i;
+	}
 	return off;
 }
 
 static bool different_rules(const struct nrp_replay *r, int family)
 {
-	return family == NRP_FAMILY_SCAN_VMA &&
-	       rules_off(&r->lane[0].spec) != rules_off(&r->lane[1].spec);
+	return rules_off(&r->lane[0].spec, family) != rules_off(&r->lane[1].spec, family);
 }
 
 /* Variants of scan.pte that kernels with the host's functions were released with. */
@@ -131,6 +137,33 @@ static uint32_t pte_by_functions(const struct nrp_host_facts *f)
 	if (!f->has_prepare_step)
 		return 1u << NRP_SCAN_PTE_F2;
 	return 1u << NRP_SCAN_PTE_F3 | 1u << NRP_SCAN_PTE_F4 | 1u << NRP_SCAN_PTE_F5;
+}
+
+/* The host's scan.pte, known or the only one that it can be; -1: neither. */
+static int host_pte(const struct nrp_replay *r)
+{
+	if (r->pte_host >= 0)
+		return r->pte_host;
+	return __builtin_popcount(r->pte_hosts) == 1 ? __builtin_ctz(r->pte_hosts) : -1;
+}
+
+/* The lane's scan.pte; -1: the host's, which is not known. */
+static int lane_pte(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	int v = lane->spec.variant[NRP_FAMILY_SCAN_PTE];
+
+	return v == NRP_HOST_VARIANT ? host_pte(r) : v;
+}
+
+/* Rules of scan.pte that the lane's variant has and the lane has not, if they can matter here. */
+static uint32_t pte_off(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	uint32_t off = rules_off(&lane->spec, NRP_FAMILY_SCAN_PTE);
+	int v = lane_pte(r, lane);
+
+	if (v >= 0)
+		off &= nrp_scan_pte_rules((enum nrp_scan_pte_variant)v);
+	return r->balances_normally ? off & ~(uint32_t)NRP_SCAN_PTE_RULE_TIER : off;
 }
 
 /* Does the variant with the rules @off make every recorded decision? */
@@ -148,7 +181,8 @@ static bool same_scanner(const struct nrp_replay *r, int i, int family)
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->spec.variant[family];
-	uint32_t off = family == NRP_FAMILY_SCAN_VMA ? rules_off(&lane->spec) : 0;
+	uint32_t off =
+		family == NRP_FAMILY_SCAN_PTE ? pte_off(r, lane) : rules_off(&lane->spec, family);
 
 	if (v == NRP_HOST_VARIANT && !off)
 		return true;
@@ -156,7 +190,24 @@ static bool same_scanner(const struct nrp_replay *r, int i, int family)
 		return r->has_scan && reproduces(&r->scan, lane->variant[family], off);
 	if (family == NRP_FAMILY_SCAN_SHMEM)
 		return v == 0; /* nearly all kernels */
-	return r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1;
+	return !off && (r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1);
+}
+
+/* A lane with a filter of its own; without rules off only F0 is known to be wider than all. */
+static void prepare_pte_lane(struct nrp_replay *r, struct nrp_replay_lane *lane)
+{
+	struct nrp_scan_pte_policy *p = &lane->pte_policy;
+	int v = lane_pte(r, lane);
+
+	if (v < 0) {
+		r->unknown[NRP_FAMILY_SCAN_PTE] = true;
+		return;
+	}
+	*p = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
+	p->rules &= ~pte_off(r, lane);
+	lane->pte = v;
+	lane->opens |=
+		r->pte_host != NRP_SCAN_PTE_F0 || nrp_scan_pte_rules(NRP_SCAN_PTE_F0) & ~p->rules;
 }
 
 static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
@@ -172,15 +223,9 @@ static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
 	if (__builtin_popcount(possible) == 1)
 		r->pte_host = __builtin_ctz(possible);
 	r->pte_hosts = possible & pte_by_functions(&capture->facts);
-	for (int i = 0; i < 2; i++) {
-		struct nrp_replay_lane *lane = &r->lane[i];
-
-		if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_PTE))
-			continue;
-		lane->pte = lane->spec.variant[NRP_FAMILY_SCAN_PTE];
-		/* Only F0 is known to be wider than all others. */
-		lane->opens |= r->pte_host != NRP_SCAN_PTE_F0;
-	}
+	for (int i = 0; i < 2; i++)
+		if (!r->lane[i].off && !same_scanner(r, i, NRP_FAMILY_SCAN_PTE))
+			prepare_pte_lane(r, &r->lane[i]);
 	return 0;
 }
 
@@ -190,7 +235,8 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 	struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
 	struct nrp_scan_lane_config config = { .scan_delay_ms = UINT64_MAX,
-					       .rules_off = rules_off(&lane->spec) };
+					       .rules_off = rules_off(&lane->spec,
+								      NRP_FAMILY_SCAN_VMA) };
 	int ret;
 
 	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_VMA))
@@ -268,6 +314,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 		}
 	}
 	r->has_limiter_event = facts->has_ratelimit_event;
+	r->balances_normally = facts->balancing > 0 && facts->balancing & 1;
 	r->moves = verify->moves;
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;

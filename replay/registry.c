@@ -56,6 +56,18 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "F5", "6.19 and later", "folio_can_map_prot_numa series",
 			  "F4, pinned pages of any mapping, huge PMDs too" },
 		},
+		.param = {
+			{ "cow", "0 or 1", "1", "F1+: the variant's test of shared copy-on-write pages",
+			  0, 1 },
+			{ "dirty", "0 or 1", "1", "F1+: not dirty pages of files", 0, 1 },
+			{ "local", "0 or 1", "1",
+			  "not pages that a single-threaded process has on its own node", 0, 1 },
+			{ "device", "0 or 1", "1", "F2+: not pages of devices", 0, 1 },
+			{ "tier", "0 or 1", "1",
+			  "F2+: not the top tier, if only tiers are balanced", 0, 1 },
+			{ "pinned", "0 or 1", "1",
+			  "F3+: not pinned pages (up to F4 copy-on-write ones)", 0, 1 },
+		},
 	},
 	[NRP_FAMILY_SCAN_SHMEM] = {
 		.name = "scan.shmem",

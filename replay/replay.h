@@ -34,7 +34,8 @@ struct nrp_replay_lane {
 	struct nrp_scan_lane scan;
 	bool has_scan; /* scan is filled: scan.vma differs */
 	int pte;       /* scan.pte of the lane, as replayed; -1: the host's */
-	bool opens;    /* pages may be armed that the record cannot show */
+	struct nrp_scan_pte_policy pte_policy; /* unless -1 */
+	bool opens;                            /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
 	/* Unless observed: */
 	int nr_worlds;
@@ -63,6 +64,7 @@ struct nrp_replay {
 	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
 	bool has_ratelimit_check;
 	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
+	bool balances_normally; /* bit 1 of kernel.numa_balancing is set */
 	struct nrp_task_moves moves;
 	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
 	bool tiering_differs;       /* in variant or parameters */

@@ -334,13 +334,12 @@ static int make_effects(struct feed *d, const struct nrp_capture *capture, uint6
 
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		const struct nrp_replay_lane *lane = &d->r->lane[i];
-		int host = d->r->pte_host;
 
 		if (lane->observed || (!lane->has_scan && lane->pte < 0))
 			continue;
 		ret = nrp_scan_effects_new(&d->effects[i], capture,
-					   lane->has_scan ? &lane->scan : NULL, host,
-					   lane->pte < 0 ? host : lane->pte, err);
+					   lane->has_scan ? &lane->scan : NULL, d->r->pte_host,
+					   lane->pte < 0 ? NULL : &lane->pte_policy, err);
 		*columns = ~UINT64_C(0);
 	}
 	return ret;

@@ -50,7 +50,7 @@ struct nrp_scan_effects {
 	struct nrp_scan_extra *extra; /* NULL: no lane of its own */
 	size_t next_range, next_possible;
 	uint64_t page_size, origin;
-	int pte;
+	struct nrp_scan_pte_policy pte;
 	struct nrp_scan_pte_lane *filter; /* NULL: as on the host */
 	struct nrp_pages *spaces;         /* keyed by mm */
 	struct nrp_pages *pages;          /* keyed by (mm, page): struct lane_page */
@@ -70,8 +70,8 @@ static int arm(struct nrp_scan_effects *e, const struct nrp_scan_lane_range *g, 
 }
 
 int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
-			 const struct nrp_scan_lane *lane, int host_pte, int pte,
-			 struct nrp_error *err)
+			 const struct nrp_scan_lane *lane, int host_pte,
+			 const struct nrp_scan_pte_policy *pte, struct nrp_error *err)
 {
 	struct nrp_scan_effects *e = calloc(1, sizeof(*e));
 	int r = 0;
@@ -81,14 +81,15 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	e->facts = &capture->facts;
 	e->lane = lane;
 	e->page_size = nrp_host_page_size(&capture->facts);
-	e->pte = pte;
+	if (pte)
+		e->pte = *pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
 	e->pages = nrp_pages_new(sizeof(struct lane_page));
 	if (lane)
 		e->extra = nrp_scan_extra_new(e->page_size);
 	if (!e->spaces || !e->pages || (lane && !e->extra))
 		r = -ENOMEM;
-	if (r == 0 && pte != host_pte)
+	if (r == 0 && pte)
 		r = nrp_scan_pte_lane_new(&e->filter, &capture->facts, host_pte);
 	for (size_t i = 0; r == 0 && lane && i < lane->nr_mms; i++) {
 		struct space *s = nrp_pages_get(e->spaces, lane->mm[i].mm, 0);
@@ -380,11 +381,11 @@ static int scanned(struct nrp_scan_effects *e, struct space *s, const struct nrp
 int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {
-	enum nrp_scan_pte_answer answers[NRP_NR_SCAN_PTE_VARIANTS];
+	enum nrp_scan_pte_answer answer;
 	struct space *s;
 
 	*ret = NRP_ARMED_YES;
-	if (e->filter && nrp_scan_pte_lane_fault(e->filter, f, answers) < 0)
+	if (e->filter && nrp_scan_pte_lane_fault(e->filter, f, &e->pte, 1, &answer) < 0)
 		return -ENOMEM;
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr))
 		return 0;
@@ -394,9 +395,9 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds
 		return -ENOMEM;
 	if (!e->filter || *ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
 		return 0;
-	if (answers[e->pte] == NRP_FAULT_AVOIDED)
+	if (answer == NRP_FAULT_AVOIDED)
 		*ret = NRP_ARMED_REFUSED;
-	else if (answers[e->pte] == NRP_FAULT_UNKNOWN)
+	else if (answer == NRP_FAULT_UNKNOWN)
 		*ret = NRP_ARMED_UNKNOWN;
 	return 0;
 }

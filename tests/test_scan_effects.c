@@ -67,8 +67,7 @@ static void begin(struct setting *s, const uint64_t *times, const int64_t *recor
 	assert_int_equal(
 		nrp_worlds_new(&s->worlds, f, NRP_FILTER_61, 60000, 0, false, &config, 1, &err), 0);
 	assert_int_equal(nrp_scan_effects_new(&s->effects, &s->capture, &s->lane,
-					      NRP_SCAN_PTE_HOST_UNKNOWN, NRP_SCAN_PTE_HOST_UNKNOWN,
-					      &err),
+					      NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
 			 0);
 }
 
