@@ -361,6 +361,101 @@ static void test_without_a_tick_the_wait_goes_on(void **state)
 	scan_records_end(&r);
 }
 
+/*
+ * [0,10) and [20,30) were made at 1000 and wait until 2000. A pass that began at 1999 leaves the
+ * first out and scans the second: the tick came between.
+ */
+static void tick_between(struct scan_records *r, uint64_t ticks)
+{
+	scan_records_begin(r, true);
+	add_pass(r, 1000, 100, 0, 0);
+	scanned(r, 0, 10);
+	scanned(r, 20, 30);
+	r->ticks = ticks;
+	add_pass(r, 1999, 100, 1, 0);
+	waits(r, 0, 10);
+	scanned(r, 20, 30);
+}
+
+static void test_tick_may_come_between_two_vmas(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	tick_between(&r, 1);
+	verify(&r, &v);
+	for (int i = P2; i <= P3; i++) {
+		const struct nrp_scan_check *c = &v.check[i];
+
+		assert_int_equal(c->disagree, 0);
+		assert_int_equal(c->agree, 2);
+		assert_int_equal(c->races, 1);
+		assert_int_equal(c->late_bits, 0);
+		assert_int_equal(c->nr_ties, 1);
+		assert_int_equal(c->tie[0].time, 1999 * MS);
+		assert_int_equal(c->tie[0].mm, MM);
+		assert_true(c->tie[0].tick);
+		assert_false(c->tie[0].late_bit);
+	}
+	scan_records_end(&r);
+
+	/* The clock did not tick. */
+	tick_between(&r, 0);
+	verify(&r, &v);
+	check_differs_at(&v, P2, 1999);
+	assert_int_equal(v.check[P2].nr_ties, 0);
+	scan_records_end(&r);
+}
+
+/* Time does not run back: the first scanned, the second not. */
+static void test_tick_does_not_come_before_and_go(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	scan_records_begin(&r, true);
+	add_pass(&r, 1000, 100, 0, 0);
+	scanned(&r, 0, 10);
+	scanned(&r, 20, 30);
+	r.ticks = 1;
+	add_pass(&r, 1999, 100, 1, 0);
+	scanned(&r, 0, 10);
+	waits(&r, 20, 30);
+	verify(&r, &v);
+	check_differs_at(&v, P2, 1999);
+	assert_int_equal(v.check[P2].races, 0);
+	scan_records_end(&r);
+}
+
+/* A tick before the second walk: it finds no longer waiting what the first left out. */
+static void test_tick_may_come_between_two_walks(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 20, 30);
+	add_pass(&r, 4000, 100, 2, 0);
+	waits(&r, 0, 10); /* made here: until 5000 */
+	add_skip(&r, 20, 30, NRP_SKIP_PID_INACTIVE);
+	waits(&r, 0, 10);
+	scanned(&r, 20, 30);
+	r.ticks = 1;
+	add_pass(&r, 4999, 100, 2, 30); /* nothing above: sequence 3 */
+	waits(&r, 0, 10);
+	add_skip(&r, 20, 30, NRP_SKIP_PID_INACTIVE);
+	scanned(&r, 0, 10); /* forced */
+	verify(&r, &v);
+	for (int i = P2; i <= P3; i++) {
+		assert_int_equal(v.check[i].disagree, 0);
+		assert_int_equal(v.check[i].races, 1);
+		assert_int_equal(v.check[i].tie[0].time, 4999 * MS);
+	}
+	scan_records_end(&r);
+}
+
 /* A window that ends at 6000 is turned by the tick to 6001, and with it the bit of thread 100. */
 static void test_tick_during_the_pass_may_turn_the_window(void **state)
 {
@@ -548,6 +643,9 @@ int main(void)
 		cmocka_unit_test(test_sequence_wraps),
 		cmocka_unit_test(test_tick_during_the_pass_may_end_the_wait),
 		cmocka_unit_test(test_without_a_tick_the_wait_goes_on),
+		cmocka_unit_test(test_tick_may_come_between_two_vmas),
+		cmocka_unit_test(test_tick_does_not_come_before_and_go),
+		cmocka_unit_test(test_tick_may_come_between_two_walks),
 		cmocka_unit_test(test_tick_during_the_pass_may_turn_the_window),
 		cmocka_unit_test(test_filtered_vmas_are_skipped_in_each_walk),
 		cmocka_unit_test(test_pass_of_a_bound_task_changes_nothing),
