@@ -510,7 +510,7 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 
 	sa->mm.mm = visit->rec.mm;
 	l->meanwhile = meanwhile;
-	if (!visit->judged || visit->lost_before)
+	if (!visit->judged || visit->lost_before || space->open_merges)
 		sa->mm.uncertain = sa->mm.uncertain ? sa->mm.uncertain : visit->rec.time;
 	r = see_meanwhile(l, visit, space, false);
 	if (r == 0 && !visit->judged)
