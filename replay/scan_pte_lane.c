@@ -256,11 +256,6 @@ static int live_in(struct nrp_scan_pte_lane *l, int32_t tid, uint64_t mm)
 	return 0;
 }
 
-static enum nrp_known known(bool fact)
-{
-	return fact ? NRP_KNOWN_YES : NRP_KNOWN_NO;
-}
-
 /* ---- scans -------------------------------------------------------------------------- */
 
 static struct cell *get_cell(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t vm_start,
@@ -328,7 +323,7 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 			c->before_fork = c->armed;
 		}
 		c->armed = g->time;
-		c->single_threaded = m->users < 0 ? NRP_KNOWN_NOT : known(m->users == 1);
+		c->single_threaded = m->users < 0 ? NRP_KNOWN_NOT : nrp_known_of(m->users == 1);
 		c->nid = (int16_t)nrp_host_cpu_nid(l->facts, (int)g->cpu);
 	}
 	return 0;
@@ -389,7 +384,7 @@ static void find_scan(const struct cell *c, const struct nrp_hint_fault *f,
 {
 	pte->single_threaded = c->armed ? c->single_threaded : NRP_KNOWN_NOT;
 	if (c->armed && c->nid >= 0 && !NRP_NULL(f, hint_fault, src_nid))
-		pte->local = known(c->nid == f->src_nid);
+		pte->local = nrp_known_of(c->nid == f->src_nid);
 }
 
 static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
@@ -456,13 +451,13 @@ static struct evidence look_at(const struct nrp_scan_pte_lane *l, const struct n
 			      NRP_KNOWN_NOT, NRP_KNOWN_NOT, NRP_KNOWN_NOT };
 
 	if (!NRP_NULL(f, hint_fault, vm_flags)) {
-		pte->cow = known(nrp_vma_is_cow(f->vm_flags));
-		pte->vm_shared = known(nrp_vma_is_shared(f->vm_flags));
+		pte->cow = nrp_known_of(nrp_vma_is_cow(f->vm_flags));
+		pte->vm_shared = nrp_known_of(nrp_vma_is_shared(f->vm_flags));
 	}
 	if (!NRP_NULL(f, hint_fault, pages)) {
-		e.base = known(f->pages == 1);
-		e.pmd = known(f->pages == l->huge_pages);
-		pte->large = known(f->pages != 1);
+		e.base = nrp_known_of(f->pages == 1);
+		e.pmd = nrp_known_of(f->pages == l->huge_pages);
+		pte->large = nrp_known_of(f->pages != 1);
 	}
 	return e;
 }

@@ -83,22 +83,6 @@ bool nrp_vma_is_shared(uint64_t vm_flags)
 
 /* ---- three-valued logic ------------------------------------------------------------- */
 
-static enum nrp_known known(bool fact)
-{
-	return fact ? NRP_KNOWN_YES : NRP_KNOWN_NO;
-}
-
-static enum nrp_known and (enum nrp_known a, enum nrp_known b) {
-	if (a == NRP_KNOWN_NO || b == NRP_KNOWN_NO) return NRP_KNOWN_NO;
-	return a == NRP_KNOWN_YES && b == NRP_KNOWN_YES ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
-}
-
-static enum nrp_known not(enum nrp_known a) {
-	return a == NRP_KNOWN_NOT ? a : known(a == NRP_KNOWN_NO);
-}
-
-static enum nrp_known or (enum nrp_known a, enum nrp_known b) { return not(and(not(a), not(b))); }
-
 /* Is a count greater than @limit? */
 static enum nrp_known above(struct nrp_pte_count count, int32_t limit)
 {
@@ -125,8 +109,8 @@ static enum nrp_known likely_shared_large(const struct nrp_scan_pte *p)
 		more = NRP_KNOWN_YES;
 	else if (p->folio_mapcount.max < p->folio_pages.min)
 		more = NRP_KNOWN_NO;
-	return and(twice,
-		   or (or (above(p->entire_mapcount, -1), more), above(p->first_mapcount, 0)));
+	return nrp_known_and(twice, nrp_known_or(nrp_known_or(above(p->entire_mapcount, -1), more),
+						 above(p->first_mapcount, 0)));
 }
 
 static enum nrp_known pinned(const struct nrp_scan_pte *p)
@@ -141,7 +125,7 @@ static enum nrp_known likely_shared(const struct nrp_scan_pte *p)
 
 static enum nrp_known maybe_shared(const struct nrp_scan_pte *p)
 {
-	return choose(p->large, and(above(p->folio_mapcount, 0), p->many_mms),
+	return choose(p->large, nrp_known_and(above(p->folio_mapcount, 0), p->many_mms),
 		      above(p->mapcount, 0));
 }
 
@@ -194,14 +178,17 @@ static void test_page(struct nrp_scan_pte_result *r, const struct nrp_scan_pte_p
 	if (rules & NRP_SCAN_PTE_RULE_COW)
 		cow = shared(policy->variant, p);
 	if (rules & NRP_SCAN_PTE_RULE_PINNED && !pins_of_any)
-		cow = or (cow, pinned(p));
-	refuse(r, and(p->cow, cow), NRP_PTE_SHARED_COW);
+		cow = nrp_known_or(cow, pinned(p));
+	refuse(r, nrp_known_and(p->cow, cow), NRP_PTE_SHARED_COW);
 	if (rules & NRP_SCAN_PTE_RULE_PINNED && pins_of_any)
 		refuse(r, pinned(p), NRP_PTE_PINNED);
 	if (rules & NRP_SCAN_PTE_RULE_DIRTY)
-		refuse(r, and(p->file, p->dirty), NRP_PTE_DIRTY_FILE);
+		refuse(r, nrp_known_and(p->file, p->dirty), NRP_PTE_DIRTY_FILE);
 	if (rules & NRP_SCAN_PTE_RULE_LOCAL)
-		refuse(r, and(and(p->single_threaded, not(p->vm_shared)), p->local), NRP_PTE_LOCAL);
+		refuse(r,
+		       nrp_known_and(nrp_known_and(p->single_threaded, nrp_known_not(p->vm_shared)),
+				     p->local),
+		       NRP_PTE_LOCAL);
 }
 
 struct nrp_scan_pte_result nrp_scan_pte_decide(const struct nrp_scan_pte_policy *policy,

@@ -7,7 +7,8 @@
 #ifndef NRP_POLICY_SCAN_PTE_H
 #define NRP_POLICY_SCAN_PTE_H
 
-#include <stdbool.h>
+#include "replay/policies/known.h"
+
 #include <stdint.h>
 
 enum nrp_scan_pte_variant {
@@ -19,9 +20,6 @@ enum nrp_scan_pte_variant {
 	NRP_SCAN_PTE_F5, /* 6.19..: no pinned pages; the same test for PMDs */
 	NRP_NR_SCAN_PTE_VARIANTS
 };
-
-/* A fact, or the answer. */
-enum nrp_known { NRP_KNOWN_NO, NRP_KNOWN_YES, NRP_KNOWN_NOT }; /* no, yes, not known */
 
 /* A count that lies from min to max. */
 struct nrp_pte_count {
