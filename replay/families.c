@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/host.h"
 #include "replay/mm_kin.h"
+#include "replay/policies/scan_shmem.h"
 #include "replay/replay_internal.h"
 
 #include <stdlib.h>
@@ -189,7 +190,7 @@ static bool same_scanner(const struct nrp_replay *r, int i, int family)
 	if (family == NRP_FAMILY_SCAN_VMA)
 		return r->has_scan && reproduces(&r->scan, lane->variant[family], off);
 	if (family == NRP_FAMILY_SCAN_SHMEM)
-		return v == 0; /* nearly all kernels */
+		return r->shmem_hosts == 1u << v;
 	return !off && (r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1);
 }
 
@@ -235,11 +236,12 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 	struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
 	struct nrp_scan_lane_config config = { .scan_delay_ms = UINT64_MAX,
-					       .rules_off = rules_off(&lane->spec,
-								      NRP_FAMILY_SCAN_VMA) };
+					       .rules_off =
+						       rules_off(&lane->spec, NRP_FAMILY_SCAN_VMA),
+					       .gains_shmem = lane->gains_shmem };
 	int ret;
 
-	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_VMA))
+	if (lane->off || (same_scanner(r, i, NRP_FAMILY_SCAN_VMA) && !lane->gains_shmem))
 		return 0;
 	if (!r->has_scan || v < 0) {
 		r->unknown[NRP_FAMILY_SCAN_VMA] = true;
@@ -251,16 +253,45 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 	return ret;
 }
 
+/* Shared memory: kernels with the tracepoint of cpusets (6.16) may have SH1, as stable ones may. */
+static int find_shmem_hosts(struct nrp_replay *r, struct nrp_store *store,
+			    const struct nrp_capture *capture, struct nrp_error *err)
+{
+	bool may_have_sh1 = false;
+	int ret = nrp_store_capture_has_probe(store, capture->id, "sched_skip_cpuset_numa",
+					      &may_have_sh1, err);
+
+	r->shmem_hosts = 1u << NRP_SCAN_SHMEM_SH0;
+	if (may_have_sh1)
+		r->shmem_hosts |= 1u << NRP_SCAN_SHMEM_SH1;
+	return ret;
+}
+
+/* Which VMAs a lane has more or fewer than the host, if the record shows them. */
+static void prepare_shmem(struct nrp_replay *r, int i)
+{
+	struct nrp_replay_lane *lane = &r->lane[i];
+
+	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_SHMEM))
+		return;
+	if (lane->spec.variant[NRP_FAMILY_SCAN_SHMEM] == NRP_SCAN_SHMEM_SH0)
+		lane->loses_shmem = true;
+	else if (r->has_scan && r->scan.has_skips && lane->variant[NRP_FAMILY_SCAN_VMA] >= 0)
+		lane->gains_shmem = true;
+	else
+		lane->opens = true;
+}
+
 static int prepare_scanner(struct nrp_replay *r, struct nrp_store *store,
 			   const struct nrp_capture *capture, struct nrp_error *err)
 {
-	int ret = 0;
+	int ret = find_shmem_hosts(r, store, capture, err);
 
-	if (asks_for(r, NRP_FAMILY_SCAN_PTE))
+	if (ret == 0 && asks_for(r, NRP_FAMILY_SCAN_PTE))
 		ret = prepare_pte(r, store, capture, err);
 	for (int i = 0; ret == 0 && i < 2; i++) {
+		prepare_shmem(r, i);
 		ret = run_scan_lane(r, i, store, capture, err);
-		r->lane[i].opens |= !same_scanner(r, i, NRP_FAMILY_SCAN_SHMEM);
 	}
 	r->assumed[NRP_FAMILY_SCAN_SHMEM] = asks_for(r, NRP_FAMILY_SCAN_SHMEM);
 	r->assumed[NRP_FAMILY_SCAN_PTE] = asks_for(r, NRP_FAMILY_SCAN_PTE) && r->pte_host < 0;

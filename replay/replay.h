@@ -35,7 +35,9 @@ struct nrp_replay_lane {
 	bool has_scan; /* scan is filled: scan.vma differs */
 	int pte;       /* scan.pte of the lane, as replayed; -1: the host's */
 	struct nrp_scan_pte_policy pte_policy; /* unless -1 */
-	bool opens;                            /* pages may be armed that the record cannot show */
+	bool loses_shmem;                      /* scan.shmem: SH0, where the host may have SH1 */
+	bool gains_shmem; /* the other way round; what it may add is in scan's possible ranges */
+	bool opens;       /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
 	/* Unless observed: */
 	int nr_worlds;
@@ -43,6 +45,12 @@ struct nrp_replay_lane {
 	struct nrp_remote remote[NRP_MAX_LANE_WORLDS];  /* in each world */
 	struct nrp_remote avoided[NRP_MAX_LANE_WORLDS]; /* record minus world */
 };
+
+/* Is the lane's scanner, or its filter of VMAs or entries, another than the host's? */
+static inline bool nrp_replay_own_scanner(const struct nrp_replay_lane *lane)
+{
+	return lane->has_scan || lane->pte >= 0 || lane->loses_shmem;
+}
 
 /* What the capture itself counts. */
 struct nrp_replay_observed {
@@ -85,6 +93,7 @@ struct nrp_replay {
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
+	uint32_t shmem_hosts;          /* the same of scan.shmem */
 	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool unknown[NRP_NR_FAMILIES]; /* and the capture lacks what a replay of it needs */

@@ -3,6 +3,7 @@
 #include "replay/attempts.h"
 #include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/policies/scan_shmem.h"
 #include "replay/scan_extra.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ struct nrp_scan_effects {
 	size_t next_range, next_possible;
 	uint64_t page_size, origin;
 	struct nrp_scan_pte_policy pte;
+	bool loses_shmem;
 	struct nrp_scan_pte_lane *filter; /* NULL: as on the host */
 	struct nrp_pages *spaces;         /* keyed by mm */
 	struct nrp_pages *pages;          /* keyed by (mm, page): struct lane_page */
@@ -111,6 +113,11 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	}
 	*ret = e;
 	return 0;
+}
+
+void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *e)
+{
+	e->loses_shmem = true;
 }
 
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
@@ -378,6 +385,17 @@ static int scanned(struct nrp_scan_effects *e, struct space *s, const struct nrp
 	return 0;
 }
 
+/* Does the lane's scanner pass by the VMA? */
+static bool may_lose_vma(const struct nrp_scan_effects *e, const struct nrp_hint_fault *f)
+{
+	enum nrp_known vm_shared = NRP_NULL(f, hint_fault, vm_flags)
+					   ? NRP_KNOWN_NOT
+					   : nrp_known_of(nrp_vma_is_shared(f->vm_flags));
+
+	return e->loses_shmem && nrp_scan_shmem_stays(NRP_SCAN_SHMEM_SH1, NRP_SCAN_SHMEM_SH0,
+						      vm_shared) != NRP_KNOWN_YES;
+}
+
 int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {
@@ -393,7 +411,11 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds
 	if (!s || (e->lane &&
 		   (scanned(e, s, f, ret) < 0 || nrp_scan_extra_fault(e->extra, worlds, f) < 0)))
 		return -ENOMEM;
-	if (!e->filter || *ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
+	if (*ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
+		return 0;
+	if (may_lose_vma(e, f))
+		*ret = NRP_ARMED_UNKNOWN;
+	if (!e->filter)
 		return 0;
 	if (answer == NRP_FAULT_AVOIDED)
 		*ret = NRP_ARMED_REFUSED;

@@ -26,6 +26,8 @@ struct nrp_scan_effects;
 int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
 			 const struct nrp_scan_lane *lane, int host_pte,
 			 const struct nrp_scan_pte_policy *pte, struct nrp_error *err);
+/* The lane's scanner leaves shared memory alone (scan.shmem SH0), which the host's may scan. */
+void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *effects);
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *effects);
 
 /* Records in time order; 0 or -ENOMEM. @worlds follow the same records. */

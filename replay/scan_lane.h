@@ -78,6 +78,9 @@ struct nrp_scan_lane_config {
 	uint32_t rules_off;     /* NRP_SCAN_RULE_* */
 	uint64_t scan_size_mb;  /* at most 65536; 0: the host's */
 	uint64_t scan_delay_ms; /* UINT64_MAX: the host's */
+	/* VMAs that the host left out as UNSUITABLE may be eligible (scan.shmem): possible ranges.
+	 */
+	bool gains_shmem;
 };
 
 /* One range that the lane arms. */

@@ -651,6 +651,19 @@ static void check_filtered(bool sh1)
 	assert_int_equal(lane.nr_vmas, sh1 ? 2 : 1);
 	assert_int_equal(lane.vma[0].vm_start, (sh1 ? 20 : 40) * MB);
 	assert_int_equal(lane.nr_ranges, sh1 ? 5 : 3);
+	assert_int_equal(lane.possible_ranges, 0);
+	nrp_scan_lane_clear(&lane);
+	/* SH1 may take what is UNSUITABLE to SH0, in each pass; not what V2 or V3 refuse. */
+	as_host.gains_shmem = true;
+	assert_ok(nrp_scan_lane_run(&lane, r.store, &r.capture, &as_host, &err), &err);
+	assert_int_equal(lane.nr_ranges, sh1 ? 5 : 3);
+	assert_int_equal(lane.possible_ranges, sh1 ? 0 : 3);
+	for (size_t i = 0; i < lane.possible_ranges; i++) {
+		assert_int_equal(lane.possible[i].time, (1000 + 1500 * i) * MS);
+		assert_int_equal(lane.possible[i].start, 20 * MB);
+		assert_int_equal(lane.possible[i].end, 30 * MB);
+		assert_int_equal(lane.possible[i].recorded_pages, -1);
+	}
 	nrp_scan_lane_clear(&lane);
 	scan_records_end(&r);
 }
