@@ -3,6 +3,7 @@
 #include "replay/mm_kin.h"
 #include "replay/policies/scan_shmem.h"
 #include "replay/replay_internal.h"
+#include "replay/scan_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,30 @@ static uint32_t rules_off(const struct nrp_lane_spec *spec, int family)
 	return off;
 }
 
+static uint64_t scan_size(const struct nrp_replay *r, const struct nrp_lane_spec *spec)
+{
+	return nrp_lane_get(spec, -1, "scan.size_mb", r->scan_size_mb);
+}
+
+static uint64_t scan_delay(const struct nrp_replay *r, const struct nrp_lane_spec *spec)
+{
+	return nrp_lane_get(spec, -1, "scan.delay_ms", r->scan_delay_ms);
+}
+
+/* Does the lane scan in other pieces, or let VMAs wait another time? P0 lets none wait. */
+static bool other_settings(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	return scan_size(r, &lane->spec) != r->scan_size_mb ||
+	       (scan_delay(r, &lane->spec) != r->scan_delay_ms &&
+		lane->variant[NRP_FAMILY_SCAN_VMA] != NRP_SCAN_VMA_P0);
+}
+
+static bool different_settings(const struct nrp_replay *r)
+{
+	return scan_size(r, &r->lane[0].spec) != scan_size(r, &r->lane[1].spec) ||
+	       scan_delay(r, &r->lane[0].spec) != scan_delay(r, &r->lane[1].spec);
+}
+
 static bool different_rules(const struct nrp_replay *r, int family)
 {
 	return rules_off(&r->lane[0].spec, family) != rules_off(&r->lane[1].spec, family);
@@ -185,6 +210,8 @@ static bool same_scanner(const struct nrp_replay *r, int i, int family)
 	uint32_t off =
 		family == NRP_FAMILY_SCAN_PTE ? pte_off(r, lane) : rules_off(&lane->spec, family);
 
+	if (family == NRP_FAMILY_SCAN_VMA && other_settings(r, lane))
+		return false;
 	if (v == NRP_HOST_VARIANT && !off)
 		return true;
 	if (family == NRP_FAMILY_SCAN_VMA)
@@ -235,7 +262,8 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 {
 	struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
-	struct nrp_scan_lane_config config = { .scan_delay_ms = UINT64_MAX,
+	struct nrp_scan_lane_config config = { .scan_size_mb = scan_size(r, &lane->spec),
+					       .scan_delay_ms = scan_delay(r, &lane->spec),
 					       .rules_off =
 						       rules_off(&lane->spec, NRP_FAMILY_SCAN_VMA),
 					       .gains_shmem = lane->gains_shmem };
@@ -322,6 +350,7 @@ void nrp_replay_compare_families(struct nrp_replay *r)
 	r->differs[NRP_FAMILY_TIERING_PROMOTE] |= r->tiering_differs;
 	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++) {
 		r->differs[f] |= different_rules(r, f);
+		r->differs[f] |= f == NRP_FAMILY_SCAN_VMA && different_settings(r);
 		if (same_scanner(r, 0, f) && same_scanner(r, 1, f))
 			r->differs[f] = false;
 	}
@@ -345,6 +374,8 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 		}
 	}
 	r->has_limiter_event = facts->has_ratelimit_event;
+	r->scan_size_mb = nrp_scan_size_mb(facts);
+	r->scan_delay_ms = nrp_scan_delay_ms(facts);
 	r->balances_normally = facts->balancing > 0 && facts->balancing & 1;
 	r->moves = verify->moves;
 	r->scan = verify->scan;

@@ -231,6 +231,8 @@ static const struct nrp_profile profiles[] = {
 const struct nrp_param nrp_global_param[] = {
 	{ "hz", "ticks/s", "from the capture", "tick rate, where the capture does not show it", 24,
 	  20000 },
+	{ "scan.size_mb", "MB", "the host's", "what one scan pass covers: a window", 1, 65536 },
+	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a VMA", 0, 3600000 },
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
@@ -388,16 +390,16 @@ static const struct nrp_param *resolve_param(const char *name, int *ret_family)
 	const char *dot = strrchr(name, '.');
 	const struct nrp_param *found;
 
-	if (dot) {
+	*ret_family = -1;
+	found = find_param(nrp_global_param, name);
+	if (dot && !found) {
 		char family[64];
 
 		snprintf(family, sizeof(family), "%.*s", (int)(dot - name), name);
 		*ret_family = find_family(family);
 		return *ret_family < 0 ? NULL : find_param(families[*ret_family].param, dot + 1);
 	}
-	*ret_family = -1;
-	found = find_param(nrp_global_param, name);
-	for (int i = 0; i < NRP_NR_FAMILIES; i++) {
+	for (int i = 0; !dot && i < NRP_NR_FAMILIES; i++) {
 		const struct nrp_param *p = find_param(families[i].param, name);
 
 		if (p && found)
