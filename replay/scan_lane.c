@@ -213,9 +213,11 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 				.nid = nrp_host_cpu_nid(l->facts, (int)p->cpu) },
 	};
 	struct nrp_scan_ops ops = { .look = look, .arm = arm, .skip = skip, .context = &r };
+	struct nrp_scan_threads threads = nrp_scan_visit_threads(l->trace, visit);
 	struct nrp_scan_call call = {
 		.tid = p->tid,
-		.nr_threads = NRP_NULL(p, scan_pass, nr_threads) ? 1 : p->nr_threads,
+		/* Not known: the runs that take all that is possible have the fewest. */
+		.nr_threads = number & NRP_RUN_POSSIBLE ? threads.least : threads.most,
 		.jiffies = p->jiffies,
 		.jiffies_now = p->jiffies,
 	};

@@ -209,7 +209,7 @@ static void compare_skip(void *context, const struct nrp_scan_vma *vma, enum nrp
 static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visit *visit,
 			    const struct nrp_scan_meanwhile *meanwhile,
 			    const struct nrp_scan_vma_policy *policy, struct nrp_scan_mm *mm,
-			    struct tick tick, struct comparison *ret)
+			    struct tick tick, int32_t nr_threads, struct comparison *ret)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
 	struct nrp_scan_ops ops = {
@@ -222,7 +222,7 @@ static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visi
 		.meanwhile = meanwhile,
 		.mm = mm,
 		.call = { .tid = p->tid,
-			  .nr_threads = NRP_NULL(p, scan_pass, nr_threads) ? 1 : p->nr_threads,
+			  .nr_threads = nr_threads,
 			  .jiffies = p->jiffies,
 			  .jiffies_now = p->jiffies },
 		.tick = tick,
@@ -348,7 +348,7 @@ static uint64_t last_tick(const struct nrp_scan_pass *p)
 static bool agrees_with_tick(struct verifier *f, const struct nrp_scan_visit *visit,
 			     const struct nrp_scan_meanwhile *meanwhile,
 			     const struct nrp_scan_vma_policy *policy, struct nrp_scan_mm *mm,
-			     struct comparison *ret)
+			     int32_t nr_threads, struct comparison *ret)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
 	uint64_t last = last_tick(p);
@@ -368,7 +368,7 @@ static bool agrees_with_tick(struct verifier *f, const struct nrp_scan_visit *vi
 				tick.walk = walk;
 				restore(f, mm, p->mm_scan_seq, p->scan_offset);
 				if (run_as_recorded(f, visit, meanwhile, policy, mm, tick,
-						    &later)) {
+						    nr_threads, &later)) {
 					*ret = later;
 					return true;
 				}
@@ -385,11 +385,18 @@ static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit,
 	static const struct tick never;
 	const struct nrp_scan_pass *p = &visit->rec;
 	bool in_step = mm->seq == p->mm_scan_seq && mm->offset == p->scan_offset;
-	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, never, ret);
+	struct nrp_scan_threads threads = nrp_scan_visit_threads(f->trace, visit);
+	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, never, threads.most, ret);
 
 	*ret_tick = false;
+	if (!ok && in_step && threads.least != threads.most) {
+		restore(f, mm, p->mm_scan_seq, p->scan_offset);
+		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, never, threads.least,
+				     ret);
+	}
 	if (!ok && in_step)
-		ok = *ret_tick = agrees_with_tick(f, visit, meanwhile, &c->policy, mm, ret);
+		ok = *ret_tick =
+			agrees_with_tick(f, visit, meanwhile, &c->policy, mm, threads.most, ret);
 	c->decided = ret->hash;
 	return ok && in_step;
 }
