@@ -205,8 +205,11 @@ static json_t *lane_set(const struct nrp_replay_lane *lane, uint64_t hz)
 		const struct nrp_setting *s = &lane->spec.set[k];
 		char key[80];
 
-		if (s->family < 0)
+		if (s->family < 0) {
+			if (strcmp(s->name, "hz") != 0)
+				json_object_set_new(o, s->name, json_integer((json_int_t)s->value));
 			continue;
+		}
 		snprintf(key, sizeof(key), "%s.%s", nrp_family((enum nrp_family_id)s->family)->name,
 			 s->name);
 		json_object_set_new(o, key, json_integer((json_int_t)s->value));

@@ -142,12 +142,6 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 
 #define SPREAD(lane, field) spread(lane, offsetof(struct nrp_world_result, field))
 
-/* Is the lane's scanner, or its filter of entries, another than the host's? */
-static bool own_scanner(const struct nrp_replay_lane *lane)
-{
-	return lane->has_scan || lane->pte >= 0;
-}
-
 /*
  * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
  * per shortest period, and not more rarely than once per longest. A lane with another scanner is
@@ -158,7 +152,7 @@ static struct nrp_quantity scaled(double value, double least, double most,
 				  const struct nrp_replay_lane *lane,
 				  const struct nrp_scan_bounds *s)
 {
-	double dense = own_scanner(lane) || !s->recorded.passes
+	double dense = nrp_replay_own_scanner(lane) || !s->recorded.passes
 			       ? 1
 			       : (double)s->passes_most / (double)s->recorded.passes;
 
@@ -208,7 +202,7 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	ns.lower += (double)o->other_waits.ns;
 	n.upper += (double)o->other_waits.waits + (double)o->unattributed_waits.waits;
 	ns.upper += (double)o->other_waits.ns + (double)o->unattributed_waits.ns;
-	if (own_scanner(lane)) {
+	if (nrp_replay_own_scanner(lane)) {
 		blocked += extra_waiters(lane);
 		n.upper += blocked;
 		ns.upper += blocked * (double)b->r->waits.totals.max_ns;
@@ -321,6 +315,17 @@ static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *
 
 	q[PTE_UPDATES].value = fmax(armed - avoided, 0);
 	q[PTE_UPDATES].lower = 0;
+	if (lane->loses_shmem)
+		q[SCAN_RANGES].lower = 0;
+}
+
+/*
+ * Shared memory that only this lane scans: how much of it is used from other nodes was never seen.
+ * What it can add to the rest are ranges of the lane.
+ */
+static void open_remote(struct nrp_quantity *q)
+{
+	q[REMOTE_ACCESSES].has_upper = q[REMOTE_RESIDENCY].has_upper = false;
 }
 
 /*
@@ -507,7 +512,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].upper += extra;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
-	if (own_scanner(lane)) {
+	if (nrp_replay_own_scanner(lane)) {
 		/* A page that a fault of the record does not move is moved by a missing one. */
 		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
@@ -524,11 +529,13 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].lower = fmax(q[MIGRATED_PAGES].lower - open, 0);
 		q[MIGRATED_PAGES].upper += open;
 	}
-	if (lane->pte >= 0)
+	if (lane->pte >= 0 || lane->loses_shmem)
 		filtered(b, lane, q);
 	if (lane->has_scan)
 		scanned(b, lane, q);
 	q[SCAN_TIME] = scan_time(scans, q);
+	if (lane->gains_shmem)
+		open_remote(q);
 	if (lane->opens)
 		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
@@ -701,7 +708,7 @@ void nrp_build_pairs(struct nrp_builder *b)
 		add_model(&b->avoided[REMOTE_RESIDENCY], e->remote_before - e->remote_after,
 			  e->remote_upper);
 	}
-	if (lane->opens) {
+	if (lane->opens || lane->gains_shmem) {
 		open_avoided(&b->avoided[REMOTE_ACCESSES], &b->q[!other][REMOTE_ACCESSES]);
 		open_avoided(&b->avoided[REMOTE_RESIDENCY], &b->q[!other][REMOTE_RESIDENCY]);
 	}

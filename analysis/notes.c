@@ -249,11 +249,15 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		if (r->differs[f] && f != NRP_FAMILY_MUNMAP_LOCK &&
 		    (!nrp_family((enum nrp_family_id)f)->replayed || r->unknown[f]) &&
 		    !r->lane[0].off && !r->lane[1].off)
-			nrp_comparison_note(c, "family_not_replayed",
-					    json_pack("{s:s}", "family", name),
-					    "the lanes differ in %s, which this version does not "
-					    "replay: what it can move is not observable",
-					    name);
+			nrp_comparison_note(
+				c, "family_not_replayed", json_pack("{s:s}", "family", name),
+				r->unknown[f] ? "the lanes differ in %s, and the capture lacks "
+						"what a replay of it needs, or leaves the host's "
+						"variant open (name it with --old and --new): "
+						"what it can move is not observable"
+					      : "the lanes differ in %s, which this version does "
+						"not replay: what it can move is not observable",
+				name);
 	}
 	for (int i = 0; i < 2; i++)
 		if (r->alike[i])
@@ -552,6 +556,22 @@ static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, i
 		(unsigned long long)s->period_min_ms, (unsigned long long)s->passes_most);
 }
 
+static void shared_memory_note(struct nrp_comparison *c, const struct nrp_replay_lane *lane, int i)
+{
+	if (!lane->loses_shmem && !lane->gains_shmem)
+		return;
+	nrp_comparison_note(
+		c, "shared_memory", json_pack("{s:s}", "lane", side(i)),
+		lane->loses_shmem
+			? "%s lane: its scanner leaves shared memory alone. The record does not "
+			  "tell shared memory from shared mappings of files: faults in either are "
+			  "undecided; no private mapping is taken to be of a file on tmpfs"
+			: "%s lane: its scanner takes shared memory. Each VMA that the host's left "
+			  "out as unsuitable may be some: all of it counts as a range that is "
+			  "possible in every pass",
+		side(i));
+}
+
 /* Another scanner: what is exact in it, and what is a model. */
 static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -568,8 +588,9 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 					    "left alone; the record cannot show these, so nothing "
 					    "that they add to has an upper bound",
 					    side(i));
-		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+		if (lane->observed || !nrp_replay_own_scanner(lane))
 			continue;
+		shared_memory_note(c, lane, i);
 		if (lane->has_scan)
 			snprintf(ranges, sizeof(ranges),
 				 "; it arms %llu ranges (%llu certain, %llu more possible)",

@@ -56,6 +56,18 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "F5", "6.19 and later", "folio_can_map_prot_numa series",
 			  "F4, pinned pages of any mapping, huge PMDs too" },
 		},
+		.param = {
+			{ "cow", "0 or 1", "1", "F1+: the variant's test of shared copy-on-write pages",
+			  0, 1 },
+			{ "dirty", "0 or 1", "1", "F1+: not dirty pages of files", 0, 1 },
+			{ "local", "0 or 1", "1",
+			  "not pages that a single-threaded process has on its own node", 0, 1 },
+			{ "device", "0 or 1", "1", "F2+: not pages of devices", 0, 1 },
+			{ "tier", "0 or 1", "1",
+			  "F2+: not the top tier, if only tiers are balanced", 0, 1 },
+			{ "pinned", "0 or 1", "1",
+			  "F3+: not pinned pages (up to F4 copy-on-write ones)", 0, 1 },
+		},
 	},
 	[NRP_FAMILY_SCAN_SHMEM] = {
 		.name = "scan.shmem",
@@ -236,6 +248,8 @@ static const struct nrp_profile profiles[] = {
 const struct nrp_param nrp_global_param[] = {
 	{ "hz", "ticks/s", "from the capture", "tick rate, where the capture does not show it", 24,
 	  20000 },
+	{ "scan.size_mb", "MB", "the host's", "what one scan pass covers: a window", 1, 65536 },
+	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a VMA", 0, 3600000 },
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
@@ -393,16 +407,16 @@ static const struct nrp_param *resolve_param(const char *name, int *ret_family)
 	const char *dot = strrchr(name, '.');
 	const struct nrp_param *found;
 
-	if (dot) {
+	*ret_family = -1;
+	found = find_param(nrp_global_param, name);
+	if (dot && !found) {
 		char family[64];
 
 		snprintf(family, sizeof(family), "%.*s", (int)(dot - name), name);
 		*ret_family = find_family(family);
 		return *ret_family < 0 ? NULL : find_param(families[*ret_family].param, dot + 1);
 	}
-	*ret_family = -1;
-	found = find_param(nrp_global_param, name);
-	for (int i = 0; i < NRP_NR_FAMILIES; i++) {
+	for (int i = 0; !dot && i < NRP_NR_FAMILIES; i++) {
 		const struct nrp_param *p = find_param(families[i].param, name);
 
 		if (p && found)

@@ -63,7 +63,7 @@ struct nrp_profile {
 const struct nrp_family *nrp_family(enum nrp_family_id id);
 size_t nrp_nr_profiles(void);
 const struct nrp_profile *nrp_profile(size_t i);
-/* Parameters that belong to no family: hz. */
+/* Parameters that belong to no family, by their whole names: hz, scan.size_mb, .. */
 extern const struct nrp_param nrp_global_param[];
 
 #define NRP_HOST_VARIANT (-1) /* the host's own, as verify finds it */

@@ -37,7 +37,10 @@ struct nrp_replay_lane {
 	struct nrp_lock_result lock; /* munmap.lock; if the host's locks are known */
 	bool own_lock;               /* not as on the host */
 	int pte;                     /* scan.pte of the lane, as replayed; -1: the host's */
-	bool opens;                  /* pages may be armed that the record cannot show */
+	struct nrp_scan_pte_policy pte_policy; /* unless -1 */
+	bool loses_shmem;                      /* scan.shmem: SH0, where the host may have SH1 */
+	bool gains_shmem; /* the other way round; what it may add is in scan's possible ranges */
+	bool opens;       /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
 	/* Unless observed: */
 	int nr_worlds;
@@ -59,6 +62,12 @@ enum nrp_fault_outcome {
 	NRP_FAULT_UNPLACED, /* without attempt, and a node is not known */
 	NRP_NR_FAULT_OUTCOMES
 };
+
+/* Is the lane's scanner, or its filter of VMAs or entries, another than the host's? */
+static inline bool nrp_replay_own_scanner(const struct nrp_replay_lane *lane)
+{
+	return lane->has_scan || lane->pte >= 0 || lane->loses_shmem;
+}
 
 /* What the capture itself counts. */
 struct nrp_replay_observed {
@@ -83,6 +92,8 @@ struct nrp_replay {
 	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
 	bool has_ratelimit_check;
 	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
+	uint64_t scan_size_mb, scan_delay_ms; /* the host's */
+	bool balances_normally; /* bit 1 of kernel.numa_balancing is set */
 	struct nrp_task_moves moves;
 	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
 	bool tiering_differs;       /* in variant or parameters */
@@ -112,6 +123,7 @@ struct nrp_replay {
 	uint64_t eligible_vmas;
 	int64_t starved_vmas;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
+	uint32_t shmem_hosts;          /* the same of scan.shmem */
 	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool unknown[NRP_NR_FAMILIES]; /* and the capture lacks what a replay of it needs */

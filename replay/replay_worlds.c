@@ -104,8 +104,8 @@ static int nr_nodes(const struct nrp_replay *r, const struct nrp_capture *captur
 /* Do scans come at another pace from the start, because the scanner or its periods are others? */
 static bool other_pace(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
 {
-	return lane->has_scan || lane->pte >= 0 || lane->opens ||
-	       r->differs[NRP_FAMILY_SCAN_RESET] || r->differs[NRP_FAMILY_TASK_CLAIM];
+	return nrp_replay_own_scanner(lane) || lane->opens || r->differs[NRP_FAMILY_SCAN_RESET] ||
+	       r->differs[NRP_FAMILY_TASK_CLAIM];
 }
 
 /*
@@ -137,7 +137,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 	/* Without balancing nothing is left open. */
 	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
 	base.diverged = other_pace(r, lane);
-	base.leaves_out = lane->has_scan || lane->pte >= 0;
+	base.leaves_out = nrp_replay_own_scanner(lane);
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {
@@ -369,13 +369,14 @@ static int make_effects(struct feed *d, const struct nrp_capture *capture, uint6
 
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		const struct nrp_replay_lane *lane = &d->r->lane[i];
-		int host = d->r->pte_host;
 
-		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+		if (lane->observed || !nrp_replay_own_scanner(lane))
 			continue;
 		ret = nrp_scan_effects_new(&d->effects[i], capture,
-					   lane->has_scan ? &lane->scan : NULL, host,
-					   lane->pte < 0 ? host : lane->pte, err);
+					   lane->has_scan ? &lane->scan : NULL, d->r->pte_host,
+					   lane->pte < 0 ? NULL : &lane->pte_policy, err);
+		if (ret == 0 && lane->loses_shmem)
+			nrp_scan_effects_lose_shmem(d->effects[i]);
 		*columns = ~UINT64_C(0);
 	}
 	return ret;

@@ -43,11 +43,11 @@ struct mm {
 
 /* A huge-page-aligned stretch of one VMA: the scanner arms it as a whole. */
 struct cell {
-	uint64_t armed;       /* ns: the last covering scan, 0: none */
-	uint64_t before_fork; /* the last one before the family's last fork */
-	uint64_t fork;        /* the fork that before_fork is about */
-	bool single_threaded; /* at the last covering scan */
-	int16_t nid;          /* of the scanning CPU, -1 unknown */
+	uint64_t armed;                 /* ns: the last covering scan, 0: none */
+	uint64_t before_fork;           /* the last one before the family's last fork */
+	uint64_t fork;                  /* the fork that before_fork is about */
+	enum nrp_known single_threaded; /* at the last covering scan */
+	int16_t nid;                    /* of the scanning CPU, -1 unknown */
 };
 
 struct page {
@@ -323,7 +323,7 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 			c->before_fork = c->armed;
 		}
 		c->armed = g->time;
-		c->single_threaded = m->users == 1;
+		c->single_threaded = m->users < 0 ? NRP_KNOWN_NOT : nrp_known_of(m->users == 1);
 		c->nid = (int16_t)nrp_host_cpu_nid(l->facts, (int)g->cpu);
 	}
 	return 0;
@@ -331,14 +331,11 @@ int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *l, const struct nrp_scan_r
 
 /* ---- one fault ---------------------------------------------------------------------- */
 
-/* What is known about the entry when it was armed. */
+/* The page of a fault, for what bridges the time since its entry was armed. */
 struct evidence {
-	bool cow_known, cow;
-	bool counts;             /* map count and references are known */
-	bool base, pmd;          /* size of the page; both false: large, or not known */
-	enum nrp_known shared;   /* mapped more than once, at every scan that may have armed it */
-	enum nrp_known local;    /* single-threaded, and on the scanner's node */
-	bool pins_known, pinned; /* at the fault */
+	bool counts; /* map count and references are known */
+	enum nrp_known base, pmd;
+	enum nrp_known shared; /* mapped more than once, at every scan that may have armed it */
 };
 
 /* The last scan of the page before the last fork, here or in an ancestor; 0: none. */
@@ -381,8 +378,17 @@ static bool relatives_since(const struct nrp_scan_pte_lane *l, uint64_t mm, cons
 	return false;
 }
 
+/* Who scanned it, and from where. */
+static void find_scan(const struct cell *c, const struct nrp_hint_fault *f,
+		      struct nrp_scan_pte *pte)
+{
+	pte->single_threaded = c->armed ? c->single_threaded : NRP_KNOWN_NOT;
+	if (c->armed && c->nid >= 0 && !NRP_NULL(f, hint_fault, src_nid))
+		pte->local = nrp_known_of(c->nid == f->src_nid);
+}
+
 static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
-			const struct page *p, struct evidence *e)
+			const struct page *p, struct nrp_scan_pte *pte, struct evidence *e)
 {
 	uint64_t vm_start = NRP_NULL(f, hint_fault, vm_start) ? 0 : f->vm_start, before;
 	const struct mm *m = nrp_pages_get(l->mms, f->mm, 0);
@@ -391,16 +397,14 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 
 	if (!m || !c)
 		return -ENOMEM;
-	e->local = !c->armed || c->nid < 0 || NRP_NULL(f, hint_fault, src_nid)
-			   ? (c->armed && !c->single_threaded ? NRP_KNOWN_NO : NRP_KNOWN_NOT)
-		   : c->single_threaded && c->nid == f->src_nid ? NRP_KNOWN_YES
-								: NRP_KNOWN_NO;
+	find_scan(c, f, pte);
 	if (c->armed && !relatives_since(l, f->mm, m, c->armed)) {
 		/* Nobody to share an anonymous page with. */
-		e->shared = p->anonymous || e->pmd ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
+		if (p->anonymous || e->pmd == NRP_KNOWN_YES)
+			e->shared = NRP_KNOWN_NO;
 		return 0;
 	}
-	if (!e->counts || !e->base || !p->anonymous || f->mapcount < 1)
+	if (!e->counts || e->base != NRP_KNOWN_YES || !p->anonymous || f->mapcount < 1)
 		return 0;
 	/* Shared now, so it was since the last fork; all scans that may have armed it are later. */
 	r = armed_before_fork(l, f, m, vm_start, &before);
@@ -428,125 +432,171 @@ static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fa
 		if (!address)
 			return -ENOMEM;
 	}
-	if (e->counts && e->base && f->mapcount >= 0 &&
+	if (e->counts && e->base == NRP_KNOWN_YES && f->mapcount >= 0 &&
 	    f->refcount == f->mapcount + 1 + l->own_references)
 		p->anonymous = true;
-	else if (address && e->base && *address == f->addr / l->page_size)
+	else if (address && e->base == NRP_KNOWN_YES && *address == f->addr / l->page_size)
 		p->anonymous = true;
 	if (address && p->anonymous)
 		*address = f->addr / l->page_size;
 	return 0;
 }
 
-static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, struct page *p,
-		  struct evidence *ret)
+/* What the fault shows of its mapping and of its page's size. */
+static struct evidence look_at(const struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			       struct nrp_scan_pte *pte)
 {
-	struct evidence e = { .shared = NRP_KNOWN_NOT, .local = NRP_KNOWN_NOT };
-	int r;
+	struct evidence e = { NRP_NULL(f, hint_fault, mapcount) == 0 &&
+				      NRP_NULL(f, hint_fault, refcount) == 0,
+			      NRP_KNOWN_NOT, NRP_KNOWN_NOT, NRP_KNOWN_NOT };
 
-	e.cow_known = !NRP_NULL(f, hint_fault, vm_flags);
-	e.cow = e.cow_known && nrp_vma_is_cow(f->vm_flags);
-	e.counts = !(f->null & (NRP_BIT(hint_fault, mapcount) | NRP_BIT(hint_fault, refcount)));
-	e.pins_known = !NRP_NULL(f, hint_fault, refcount);
-	e.pinned = e.pins_known && f->refcount >= PIN_REFERENCES;
+	if (!NRP_NULL(f, hint_fault, vm_flags)) {
+		pte->cow = nrp_known_of(nrp_vma_is_cow(f->vm_flags));
+		pte->vm_shared = nrp_known_of(nrp_vma_is_shared(f->vm_flags));
+	}
 	if (!NRP_NULL(f, hint_fault, pages)) {
-		e.base = f->pages == 1;
-		e.pmd = f->pages == l->huge_pages;
+		e.base = nrp_known_of(f->pages == 1);
+		e.pmd = nrp_known_of(f->pages == l->huge_pages);
+		pte->large = nrp_known_of(f->pages != 1);
 	}
-	/* No page has fewer references than mappings: whoever counts on more is wrong. */
-	if (e.counts && e.base && f->mapcount >= 0 && f->refcount == f->mapcount + 1)
-		l->own_references = 0;
-	r = prove_anonymous(l, f, &e, p);
-	if (r == 0)
-		r = find_sharing(l, f, p, &e);
-	*ret = e;
-	return r;
+	return e;
 }
 
-static enum nrp_scan_pte_answer answer_of(enum nrp_known refused)
+/* Pins last: what is not pinned at the fault was not pinned at the scan. */
+static void find_pins(const struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+		      struct nrp_scan_pte *pte)
 {
-	return refused == NRP_KNOWN_YES  ? NRP_FAULT_AVOIDED
-	       : refused == NRP_KNOWN_NO ? NRP_FAULT_KEPT
-					 : NRP_FAULT_UNKNOWN;
+	if (NRP_NULL(f, hint_fault, refcount))
+		return;
+	if (f->refcount < PIN_REFERENCES)
+		pte->refcount = (struct nrp_pte_count){ 1, PIN_REFERENCES - 1 };
+	/* One reference: the mapping that faults. */
+	if (f->refcount - l->own_references <= 1)
+		pte->pinned = NRP_KNOWN_NO;
 }
 
-/* A PMD meets the tests of pages from F5 on. */
-static enum nrp_scan_pte_answer answer_pmd(const struct evidence *e, enum nrp_scan_pte_variant lane)
+/* Counts at the scan. Others may hold references that come and go: those stay open. */
+static void find_counts(const struct page *p, const struct evidence *e, struct nrp_scan_pte *pte)
 {
-	if (lane < NRP_SCAN_PTE_F5)
-		return NRP_FAULT_KEPT;
-	if (!e->cow_known)
-		return NRP_FAULT_UNKNOWN;
-	if (!e->cow) /* of a file: dirty or not */
-		return NRP_FAULT_UNKNOWN;
-	if (e->shared == NRP_KNOWN_NO)
-		return answer_of(e->local);
-	return answer_of(e->shared);
-}
-
-/* The host's own test held when it armed the page: what that says about another's. */
-static bool proved_by_host(int host, enum nrp_scan_pte_variant lane, const struct evidence *e)
-{
-	if (host < NRP_SCAN_PTE_F1 || lane == NRP_SCAN_PTE_F2 || !e->base)
-		return false;
-	/* Mapped once, as far as each can tell of a base page; F1 does not know pins. */
-	return lane == NRP_SCAN_PTE_F1 || (e->pins_known && !e->pinned);
-}
-
-static enum nrp_scan_pte_answer answer_pte(const struct nrp_scan_pte_lane *l,
-					   const struct evidence *e, enum nrp_scan_pte_variant lane)
-{
-	if (!e->cow_known)
-		return NRP_FAULT_UNKNOWN;
-	if (!e->cow) {
-		/* Only the tests of dirty file pages and of pins are left. */
-		if (l->host < NRP_SCAN_PTE_F1)
-			return NRP_FAULT_UNKNOWN;
-		return lane < NRP_SCAN_PTE_F5 || (e->pins_known && !e->pinned) ? NRP_FAULT_KEPT
-									       : NRP_FAULT_UNKNOWN;
+	if (p->anonymous || (e->pmd == NRP_KNOWN_YES && pte->cow == NRP_KNOWN_YES))
+		pte->file = NRP_KNOWN_NO;
+	if (e->shared == NRP_KNOWN_NO) {
+		pte->mapcount = pte->folio_mapcount = nrp_pte_count(0);
+		pte->many_mms = NRP_KNOWN_NO;
+	} else if (e->shared == NRP_KNOWN_YES) {
+		pte->mapcount.min = 1;
+		pte->refcount.min = 2;
 	}
-	if (proved_by_host(l->host, lane, e))
-		return NRP_FAULT_KEPT;
-	if (!e->base)
-		return NRP_FAULT_UNKNOWN;
-	if (e->shared == NRP_KNOWN_YES)
-		return NRP_FAULT_AVOIDED;
-	/* Of an exclusive page F2 sees passing references, and the pin test large counts. */
-	if (lane == NRP_SCAN_PTE_F2 || e->pinned || !e->pins_known)
-		return NRP_FAULT_UNKNOWN;
-	return answer_of(e->shared);
 }
 
-int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
-			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS])
+static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+		  struct nrp_scan_pte *pte, struct evidence *e)
 {
-	uint32_t size = nrp_fault_pages(f);
-	struct evidence e = { .shared = NRP_KNOWN_NOT, .local = NRP_KNOWN_NOT };
 	struct page *p;
 	int r;
 
-	if (!NRP_NULL(f, hint_fault, mm)) {
-		r = live_in(l, f->tid, f->mm);
-		if (r < 0)
-			return r;
-		p = nrp_pages_get(l->pages, f->mm, nrp_page_of(f->addr, l->page_size, size));
-		if (!p)
-			return -ENOMEM;
-		r = gather(l, f, p, &e);
-		if (r < 0)
-			return r;
-		p->fault = f->time;
-	}
-	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++) {
-		enum nrp_scan_pte_variant lane = (enum nrp_scan_pte_variant)v;
+	if (NRP_NULL(f, hint_fault, mm))
+		return 0;
+	r = live_in(l, f->tid, f->mm);
+	if (r < 0)
+		return r;
+	p = nrp_pages_get(l->pages, f->mm, nrp_page_of(f->addr, l->page_size, nrp_fault_pages(f)));
+	if (!p)
+		return -ENOMEM;
+	/* No page has fewer references than mappings: whoever counts on more is wrong. */
+	if (e->counts && e->base == NRP_KNOWN_YES && f->mapcount >= 0 &&
+	    f->refcount == f->mapcount + 1)
+		l->own_references = 0;
+	find_pins(l, f, pte);
+	r = prove_anonymous(l, f, e, p);
+	if (r == 0)
+		r = find_sharing(l, f, p, pte, e);
+	if (r == 0)
+		find_counts(p, e, pte);
+	p->fault = f->time;
+	return r;
+}
 
-		/* What was armed passes the host's own tests, and F0 has the fewest. */
-		if (v == l->host || lane == NRP_SCAN_PTE_F0)
-			ret[v] = NRP_FAULT_KEPT;
-		else
-			ret[v] = e.pmd ? answer_pmd(&e, lane) : answer_pte(l, &e, lane);
+/* The shared copy-on-write test of the host let the page through. */
+static void passed_cow_test(enum nrp_scan_pte_variant host, struct nrp_scan_pte *pte)
+{
+	bool base = pte->large == NRP_KNOWN_NO;
+
+	if (host == NRP_SCAN_PTE_F2) { /* one reference: one mapping, and no pin */
+		pte->refcount = nrp_pte_count(1);
+		pte->folio_mapcount = nrp_pte_count(0);
+		pte->pinned = NRP_KNOWN_NO;
+	} else if (host >= NRP_SCAN_PTE_F3) {
+		pte->pinned = NRP_KNOWN_NO;
+		if (base)
+			pte->refcount = (struct nrp_pte_count){ 1, PIN_REFERENCES - 1 };
 	}
-	return 0;
+	if (host >= NRP_SCAN_PTE_F4)
+		pte->many_mms = NRP_KNOWN_NO;
+	if (base || host <= NRP_SCAN_PTE_F2)
+		pte->mapcount = nrp_pte_count(0);
+}
+
+/*
+ * The entry was armed, so it had passed the host's own tests: what that says about the page then.
+ * Whole huge pages meet them from F5 on.
+ */
+static struct nrp_scan_pte as_armed(const struct nrp_scan_pte_lane *l, struct nrp_scan_pte pte)
+{
+	/* Zero pages, devices and KSM: not armed, or no counted fault, with any kernel. Kernels
+	 * that balance tiers only have the test of tiers. */
+	pte.armed = pte.no_page = pte.device = pte.ksm = pte.top_tier_only = NRP_KNOWN_NO;
+	if (pte.pmd && l->host < NRP_SCAN_PTE_F5)
+		return pte;
+	pte.local = NRP_KNOWN_NO; /* where it matters: in all kernels since 4.10 */
+	if (l->host >= NRP_SCAN_PTE_F1)
+		pte.dirty = NRP_KNOWN_NO;
+	if (l->host >= NRP_SCAN_PTE_F1 && pte.cow == NRP_KNOWN_YES)
+		passed_cow_test((enum nrp_scan_pte_variant)l->host, &pte);
+	if (l->host == NRP_SCAN_PTE_F5)
+		pte.pinned = NRP_KNOWN_NO;
+	return pte;
+}
+
+static enum nrp_scan_pte_answer ask(const struct nrp_scan_pte_lane *l, struct nrp_scan_pte pte,
+				    bool pmd, const struct nrp_scan_pte_policy *policy)
+{
+	static const enum nrp_scan_pte_answer answers[] = { [NRP_KNOWN_NO] = NRP_FAULT_AVOIDED,
+							    [NRP_KNOWN_YES] = NRP_FAULT_KEPT,
+							    [NRP_KNOWN_NOT] = NRP_FAULT_UNKNOWN };
+
+	pte.pmd = pmd;
+	pte = as_armed(l, pte);
+	return answers[nrp_scan_pte_decide(policy, &pte).arms];
+}
+
+static enum nrp_scan_pte_answer answer(const struct nrp_scan_pte_lane *l,
+				       const struct nrp_scan_pte *pte, const struct evidence *e,
+				       const struct nrp_scan_pte_policy *policy)
+{
+	enum nrp_scan_pte_answer as_pte, as_pmd;
+
+	/* The host's own variant: it passed. With rules off it passes even more. */
+	if ((int)policy->variant == l->host)
+		return NRP_FAULT_KEPT;
+	if (e->pmd != NRP_KNOWN_NOT)
+		return ask(l, *pte, e->pmd == NRP_KNOWN_YES, policy);
+	as_pte = ask(l, *pte, false, policy);
+	as_pmd = ask(l, *pte, true, policy);
+	return as_pte == as_pmd ? as_pte : NRP_FAULT_UNKNOWN;
+}
+
+int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			    const struct nrp_scan_pte_policy *policy, size_t nr_policies,
+			    enum nrp_scan_pte_answer *ret)
+{
+	struct nrp_scan_pte pte = nrp_scan_pte_unknown();
+	struct evidence e = look_at(l, f, &pte);
+	int r = gather(l, f, &pte, &e);
+
+	for (size_t i = 0; r == 0 && i < nr_policies; i++)
+		ret[i] = answer(l, &pte, &e, &policy[i]);
+	return r;
 }
 
 /* ---- a whole capture ---------------------------------------------------------------- */
@@ -554,6 +604,7 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_f
 struct counting {
 	struct nrp_scan_pte_lane *lane;
 	struct nrp_scan_pte_counts *counts;
+	struct nrp_scan_pte_policy policy[NRP_NR_SCAN_PTE_VARIANTS];
 };
 
 static int feed(void *context, enum nrp_record_kind kind, const void *row)
@@ -561,7 +612,7 @@ static int feed(void *context, enum nrp_record_kind kind, const void *row)
 	const struct counting *counting = context;
 	struct nrp_scan_pte_counts *counts = counting->counts;
 	struct nrp_scan_pte_lane *l = counting->lane;
-	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
+	enum nrp_scan_pte_answer answers[NRP_NR_SCAN_PTE_VARIANTS];
 	int r;
 
 	if (kind == NRP_TASK_LIFE)
@@ -570,12 +621,12 @@ static int feed(void *context, enum nrp_record_kind kind, const void *row)
 		return nrp_scan_pte_lane_pass(l, row);
 	if (kind == NRP_SCAN_RANGE)
 		return nrp_scan_pte_lane_range(l, row);
-	r = nrp_scan_pte_lane_fault(l, row, answer);
+	r = nrp_scan_pte_lane_fault(l, row, counting->policy, NRP_NR_SCAN_PTE_VARIANTS, answers);
 	if (r < 0)
 		return r;
 	counts->faults++;
 	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
-		counts->answers[v][answer[v]]++;
+		counts->answers[v][answers[v]]++;
 	return 0;
 }
 
@@ -586,8 +637,10 @@ static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *cou
 							 { NRP_SCAN_PASS, ~UINT64_C(0) },
 							 { NRP_SCAN_RANGE, ~UINT64_C(0) },
 							 { NRP_HINT_FAULT, ~UINT64_C(0) } };
-	struct counting counting = { l, counts };
+	struct counting counting = { .lane = l, .counts = counts };
 
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		counting.policy[v] = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
 	return nrp_merge_each(store, capture_id, inputs, sizeof(inputs) / sizeof(inputs[0]), feed,
 			      &counting, err);
 }

@@ -35,9 +35,10 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *lane)
 int nrp_scan_pte_lane_life(struct nrp_scan_pte_lane *lane, const struct nrp_task_life *life);
 int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *lane, const struct nrp_scan_pass *pass);
 int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *lane, const struct nrp_scan_range *range);
-/* The answer under every variant; also remembers the fault. */
+/* The answer under each of @policy; also remembers the fault: ask once. @ret has nr_policies. */
 int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *lane, const struct nrp_hint_fault *fault,
-			    enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS]);
+			    const struct nrp_scan_pte_policy *policy, size_t nr_policies,
+			    enum nrp_scan_pte_answer *ret);
 
 /* All faults of a capture by their answers. */
 struct nrp_scan_pte_counts {

@@ -152,6 +152,29 @@ static void scan_matches(struct nrp_verify_check *k, const struct nrp_scan_verif
 			};
 }
 
+/* Passes that agree only if the clock ticked, or a PID bit was set, at one moment on their way. */
+static void ties_note(struct nrp_verify *v, const struct nrp_scan_check *c)
+{
+	char list[320] = "";
+
+	for (size_t i = 0; i < c->nr_ties; i++) {
+		const struct nrp_scan_tie *t = &c->tie[i];
+		size_t used = strlen(list);
+
+		snprintf(list + used, sizeof(list) - used, "%s%llu.%09llu s mm %llx (%s)",
+			 used ? ", " : "", (unsigned long long)(t->time / 1000000000),
+			 (unsigned long long)(t->time % 1000000000), (unsigned long long)t->mm,
+			 t->tick ? t->late_bit ? "both" : "tick" : "bit");
+	}
+	if (list[0])
+		nrp_verify_note(v, "scan_ties",
+				"scan.vma: passes that agree only if the clock ticked between two "
+				"of their VMAs: %llu; if a PID bit was set at the moment its VMA "
+				"was looked at: %llu; %s",
+				(unsigned long long)c->races, (unsigned long long)c->late_bits,
+				list);
+}
+
 /*
  * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
  * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
@@ -177,6 +200,7 @@ static void scan_check(struct nrp_verify *v)
 		k->rule[i] = (struct nrp_verify_rule){ nrp_scan_reason_name(i),
 						       best->decisions_by[i], best->agree_by[i] };
 	scan_matches(k, s);
+	ties_note(v, best);
 	if (!best->rule_off) {
 		not_discriminated_note(v, k);
 		return;

@@ -109,12 +109,25 @@ static struct nrp_hint_fault fault(int time, int32_t tid, uint64_t mm, int32_t m
 	return f;
 }
 
+/* The answers of F0..F5 with the rules @off switched off. */
+static void answers_of(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, uint32_t off,
+		       enum nrp_scan_pte_answer ret[NRP_NR_SCAN_PTE_VARIANTS])
+{
+	struct nrp_scan_pte_policy policy[NRP_NR_SCAN_PTE_VARIANTS];
+
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++) {
+		policy[v] = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
+		policy[v].rules &= ~off;
+	}
+	assert_int_equal(nrp_scan_pte_lane_fault(l, f, policy, NRP_NR_SCAN_PTE_VARIANTS, ret), 0);
+}
+
 #define ask(l, f, ...)                                                                             \
 	do {                                                                                       \
 		static const int want_[] = { __VA_ARGS__ };                                        \
 		enum nrp_scan_pte_answer got_[NRP_NR_SCAN_PTE_VARIANTS];                           \
                                                                                                    \
-		assert_int_equal(nrp_scan_pte_lane_fault((l), (f), got_), 0);                      \
+		answers_of((l), (f), 0, got_);                                                     \
 		for (int v_ = 0; v_ < NRP_NR_SCAN_PTE_VARIANTS; v_++)                              \
 			if ((int)got_[v_] != want_[v_])                                            \
 				fail_msg("F%d: %d instead of %d", v_, (int)got_[v_], want_[v_]);   \
@@ -288,7 +301,8 @@ static void test_host_with_the_test_proves_the_page_exclusive(void **state)
 
 	l = new_lane(NRP_SCAN_PTE_F2);
 	scan(l, 10, 1, MM1);
-	ask(l, &f, KEPT, KEPT, KEPT, UNKNOWN, UNKNOWN, UNKNOWN);
+	/* One reference when it was armed: the mapping. The pin came later. */
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, KEPT);
 	nrp_scan_pte_lane_free(l);
 }
 
@@ -338,6 +352,68 @@ static void test_large_folio_is_open_unless_the_host_is_the_same(void **state)
 	life(l, 0, NRP_LIFE_EXEC, 1, 0);
 	scan(l, 10, 1, MM1);
 	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, KEPT, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* The tests that avoid a fault are the ones whose rule is on. */
+static void test_rule_switched_off_avoids_nothing(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+	enum nrp_scan_pte_answer got[NRP_NR_SCAN_PTE_VARIANTS];
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	answers_of(l, &f, NRP_SCAN_PTE_RULE_COW, got);
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		assert_int_equal(got[v], KEPT);
+	scan(l, 13, 1, MM1);
+	f = fault(14, 1, MM1, 2);
+	answers_of(l, &f, NRP_SCAN_PTE_RULE_PINNED | NRP_SCAN_PTE_RULE_LOCAL, got);
+	for (int v = NRP_SCAN_PTE_F1; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		assert_int_equal(got[v], AVOIDED);
+	nrp_scan_pte_lane_free(l);
+
+	l = new_lane(NRP_SCAN_PTE_F3);
+	f = fault(12, 1, MM1, 1);
+	f.pages = 512;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan_by(l, 10, 1, MM1, 1, 0);
+	answers_of(l, &f, NRP_SCAN_PTE_RULE_LOCAL, got);
+	assert_int_equal(got[NRP_SCAN_PTE_F5], KEPT);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* Of a huge page's pins only the references tell, if there is one: the mapping. */
+static void test_huge_page_with_other_references_may_be_pinned(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F3);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 1);
+
+	(void)state;
+	f.pages = 512;
+	f.refcount = 2;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	scan_by(l, 10, 1, MM1, 1, 1);
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* Base page or PMD: each meets other tests. */
+static void test_page_of_unknown_size_meets_the_tests_of_both(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F1);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+	(void)state;
+	f.null |= NRP_BIT(hint_fault, pages);
+	f.vm_flags = SHARED_RW;
+	f.refcount = 3;
+	scan(l, 10, 1, MM1);
+	/* F5 asks a PMD whether it is dirty, which F1 did not. */
+	ask(l, &f, KEPT, KEPT, KEPT, KEPT, KEPT, UNKNOWN);
 	nrp_scan_pte_lane_free(l);
 }
 
@@ -405,6 +481,9 @@ int main(void)
 		cmocka_unit_test(test_shared_mapping_is_not_copy_on_write),
 		cmocka_unit_test(test_local_huge_page_is_avoided_by_f5),
 		cmocka_unit_test(test_large_folio_is_open_unless_the_host_is_the_same),
+		cmocka_unit_test(test_rule_switched_off_avoids_nothing),
+		cmocka_unit_test(test_huge_page_with_other_references_may_be_pinned),
+		cmocka_unit_test(test_page_of_unknown_size_meets_the_tests_of_both),
 		cmocka_unit_test(test_missing_facts_leave_all_but_f0_open),
 		cmocka_unit_test(test_pointer_of_a_dead_process_starts_afresh),
 		cmocka_unit_test(test_hosts_are_those_that_avoid_nothing),
