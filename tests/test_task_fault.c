@@ -113,7 +113,9 @@ static void test_placement_takes_the_buffers_into_the_averages(void **state)
 	assert_counters(at, NRP_STAT_MEMBUF, empty);
 	assert_counters(at, NRP_STAT_CPUBUF, empty);
 	/* The failed migration: early, and the counters stay. */
-	assert_true(nrp_scan_adapt(&task.scan, p.shared, p.private, 250, 15000));
+	assert_int_equal(
+		nrp_scan_adapt(&task.scan, NRP_PERIOD_RULES, p.shared, p.private, 250, 15000),
+		NRP_PERIOD_BY_FAILED);
 	assert_int_equal(task.scan.period_ms, 2000);
 	assert_int_equal(task.scan.failed, 1);
 
