@@ -7,6 +7,7 @@
 #include "replay/policies/task_fault.h"
 #include "replay/policies/ticks.h"
 #include "replay/scan_timeline.h"
+#include "replay/tick_clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@
 #define DEFAULT_SIZE_MB 256
 #define DEFAULT_PERIOD_MIN_MS 1000
 #define DEFAULT_PERIOD_MAX_MS 60000
-#define NS_PER_S UINT64_C(1000000000)
 
 struct task {
 	bool met;
@@ -49,7 +49,7 @@ struct run {
 	uint32_t unset_cpupid; /* 0: its width is not known */
 	uint64_t delay;        /* scan_delay, jiffies */
 	bool events_missing;
-	uint64_t tick_time, ticks; /* last known jiffies, and when that was; 0: not yet */
+	struct nrp_tick_clock clock;
 	struct nrp_scan_timeline *timeline;
 	struct nrp_pages *tasks;  /* by tid: struct task */
 	struct nrp_pages *spaces; /* by mm: struct space */
@@ -76,26 +76,10 @@ static struct task *task_of(struct run *r, int32_t tid)
 	return t;
 }
 
-/* ---- jiffies -------------------------------------------------------------------------- */
-
-static void see_ticks(struct run *r, uint64_t time, uint64_t jiffies)
-{
-	r->tick_time = time;
-	r->ticks = jiffies;
-}
-
-/* Ticks that are certainly over since the last known ones, and one more. */
-static uint64_t ticks_at(const struct run *r, uint64_t time)
-{
-	uint64_t ns = time > r->tick_time ? time - r->tick_time : 0;
-
-	return r->ticks + ns / NS_PER_S * r->rule.hz + ns % NS_PER_S * r->rule.hz / NS_PER_S;
-}
-
 /* No retry time that was set before is later. */
 static uint64_t latest_retry(const struct run *r, uint64_t time)
 {
-	return r->tick_time ? ticks_at(r, time) + 1 + r->rule.hz : UINT64_MAX;
+	return r->clock.time ? nrp_tick_clock_at(&r->clock, time) + 1 + r->rule.hz : UINT64_MAX;
 }
 
 /* ---- the next scan -------------------------------------------------------------------- */
@@ -307,7 +291,7 @@ static int see_pass(struct run *r, const struct nrp_scan_pass *p)
 	if (!t)
 		return -ENOMEM;
 	if (!NRP_NULL(p, scan_pass, jiffies))
-		see_ticks(r, p->time, p->jiffies);
+		nrp_tick_clock_set(&r->clock, p->time, p->jiffies);
 	if (!NRP_NULL(p, scan_pass, preferred_nid))
 		t->preferred = p->preferred_nid >= 0 ? NRP_MAYBE_YES : NRP_MAYBE_NO;
 	if (is_fresh(p) && !t->guesses[0].count)
@@ -394,8 +378,8 @@ static struct nrp_period_fault describe(const struct run *r, const struct task *
 		.pages = NRP_NULL(f, hint_fault, pages) ? 1 : f->pages,
 		.failed = f->tnf_flags & NRP_TNF_MIGRATE_FAIL,
 		.private = is_private(r, f),
-		.ticks_low = ticks_at(r, time),
-		.nr_seqs = r->tick_time ? s.nr_seqs : 0,
+		.ticks_low = nrp_tick_clock_at(&r->clock, time),
+		.nr_seqs = r->clock.time ? s.nr_seqs : 0,
 		.windows_low = s.windows_high ? s.windows_low : 1,
 		.windows_high = s.windows_high ? s.windows_high : UINT64_MAX,
 		.grouped = t->grouped,
@@ -435,7 +419,7 @@ static int see_fault(struct run *r, const struct nrp_hint_fault *f)
 	if (!t)
 		return -ENOMEM;
 	if (!NRP_NULL(f, hint_fault, attempt_jiffies) && !NRP_NULL(f, hint_fault, attempt_delay))
-		see_ticks(r, f->time + f->attempt_delay, f->attempt_jiffies);
+		nrp_tick_clock_set(&r->clock, f->time + f->attempt_delay, f->attempt_jiffies);
 	if (!NRP_NULL(f, hint_fault, preferred_nid))
 		t->preferred = f->preferred_nid >= 0 ? NRP_MAYBE_YES : NRP_MAYBE_NO;
 	if (!NRP_NULL(f, hint_fault, dst_cpu))
@@ -506,6 +490,7 @@ int nrp_scan_periods_run(struct nrp_scan_periods *ret, struct nrp_store *store,
 	};
 	int r = run.tasks && run.spaces ? 0 : nrp_fail_nomem(err);
 
+	run.clock.hz = run.rule.hz;
 	run.delay = nrp_ms_to_ticks(nrp_host_number(facts->scan_delay_ms, 1000),
 				    run.rule.hz ? run.rule.hz : 1);
 	if (r == 0 && run.rule.hz)

@@ -11,6 +11,7 @@
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/scan_lane.h"
+#include "replay/scan_periods.h"
 #include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 16
@@ -102,6 +103,7 @@ struct nrp_verify {
 	struct nrp_task_moves moves;
 	struct nrp_attempts attempts; /* as a replay uses them */
 	bool has_attempts;
+	struct nrp_scan_periods periods;
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
