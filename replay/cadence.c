@@ -164,9 +164,27 @@ static uint64_t windows_at(const struct nrp_scan_state *s)
 	return s->windows_high ? (s->windows_low + s->windows_high) / 2 : 1;
 }
 
+/* Of a task that did not adapt yet: the delay, or the start value of the size of then. */
+static uint64_t first_period(const struct nrp_cadence *c, uint32_t period, uint32_t start,
+			     uint32_t lane_start)
+{
+	if (period == c->rule[RECORD].delay_ms && period != start)
+		return c->rule[LANE].delay_ms;
+	return start ? (uint64_t)lane_start * period / start : lane_start;
+}
+
+static bool same_tunables(const struct nrp_cadence *c)
+{
+	const struct nrp_cadence_lane *a = &c->rule[RECORD], *b = &c->rule[LANE];
+
+	return a->delay_ms == b->delay_ms && a->tunables.size_mb == b->tunables.size_mb &&
+	       a->tunables.period_min_ms == b->tunables.period_min_ms &&
+	       a->tunables.period_max_ms == b->tunables.period_max_ms;
+}
+
 /*
- * The record shows a period that is not the modelled one: it was set back, or an input was missed.
- * What set it back did so in the lane, too; else the lane keeps its distance.
+ * The record shows a period. Where it is not the modelled one, it was set back, or an input was
+ * missed: what set it back did so in the lane, too; else the lane keeps its distance.
  */
 static void see_period(const struct nrp_cadence *c, struct task *t, uint32_t period,
 		       const struct nrp_scan_state *s)
@@ -175,20 +193,20 @@ static void see_period(const struct nrp_cadence *c, struct task *t, uint32_t per
 	struct nrp_scan_task *lane = &t->side[LANE].faults.scan;
 	uint32_t before = record->period_ms, start = bounds_of(c, RECORD, t, windows_at(s)).min_ms;
 	struct bounds b = bounds_of(c, LANE, t, windows_at(s));
+	bool young = !t->side[RECORD].placed;
 	uint64_t scaled;
 
 	record->period_ms = period;
-	if (before == period)
-		return;
-	if (!t->side[LANE].other && !memcmp(&c->rule[RECORD].tunables, &c->rule[LANE].tunables,
-					    sizeof(c->rule[LANE].tunables))) {
+	if (!t->side[LANE].other && same_tunables(c)) {
 		lane->period_ms = period;
 		return;
 	}
-	scaled = before ? (uint64_t)lane->period_ms * period / before : period;
-	/* Its first tick, or a reset: the start value of the size of then. */
-	if (!t->side[RECORD].placed || period == start)
-		scaled = start ? (uint64_t)b.min_ms * period / start : b.min_ms;
+	if (before == period && !young)
+		return;
+	if (young || period == start)
+		scaled = first_period(c, period, start, b.min_ms);
+	else
+		scaled = before ? (uint64_t)lane->period_ms * period / before : period;
 	lane->period_ms = scaled < b.min_ms   ? b.min_ms
 			  : scaled > b.max_ms ? b.max_ms
 					      : (uint32_t)scaled;
