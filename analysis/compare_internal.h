@@ -94,6 +94,10 @@ struct nrp_builder {
 
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
+/* Costs of a lane whose passes come by modelled periods, and the note on it (analysis/cadence.c).
+ */
+void nrp_apply_cadence(struct nrp_builder *b, int i);
+void nrp_add_cadence_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			   const struct nrp_capture *capture, const struct nrp_verify *verify);

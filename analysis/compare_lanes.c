@@ -616,6 +616,7 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 	other_families(b, i);
 	locks(b, i);
 	add_unseen(b, i, b->q[i]);
+	nrp_apply_cadence(b, i);
 	open_untracked(b->r, lane->off, b->q[i]);
 	if (b->r->lossy && !lane->off)
 		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);

@@ -215,7 +215,8 @@ static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		int8_t a = r->lane[0].variant[f], b = r->lane[1].variant[f];
 
 		if (r->differs[f] || a == b || a < 0 || b < 0 || r->off_differs ||
-		    f == NRP_FAMILY_MIGRATE_FILTER)
+		    f == NRP_FAMILY_MIGRATE_FILTER ||
+		    (f == NRP_FAMILY_SCAN_PERIOD && !r->lane[0].spec.modelled_cadence))
 			continue;
 		if (f == NRP_FAMILY_SCAN_VMA && same_scans(r, a, b)) {
 			nrp_comparison_note(
@@ -539,7 +540,7 @@ static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, i
 {
 	const struct nrp_scan_bounds *s = &r->scans;
 
-	if (!s->recorded.passes)
+	if (!s->recorded.passes || r->lane[i].cadence.valid)
 		return;
 	nrp_comparison_note(
 		c, "cadence",
@@ -666,6 +667,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	locality_notes(c, r);
 	samples_note(c, r);
 	scan_notes(c, r);
+	nrp_add_cadence_notes(c, r);
 	nrp_add_scanner_notes(c, r, capture, verify);
 	nrp_add_fault_reports(c, r);
 	filter_note(c, r);

@@ -74,6 +74,70 @@ static int8_t host_claim(const struct nrp_replay *r)
 	return !r->has_limiter_event;
 }
 
+/* Found by verify, or by the functions that the kernel has. */
+static int8_t host_period(const struct nrp_replay *r)
+{
+	if (r->period.nr_variants && r->period.variant[r->period.chosen].agree)
+		return (int8_t)r->period.chosen;
+	return r->has_limiter_event ? NRP_SCAN_PERIOD_418 : NRP_SCAN_PERIOD_419;
+}
+
+uint32_t nrp_replay_period_rules(const struct nrp_lane_spec *spec)
+{
+	uint32_t rules = 0;
+
+	for (unsigned int i = 0; i < NRP_NR_PERIOD_RULES; i++)
+		if (nrp_lane_get(spec, NRP_FAMILY_SCAN_PERIOD, nrp_period_rule_name(i), 1))
+			rules |= 1u << i;
+	return rules;
+}
+
+static const char *const scan_settings[] = { "scan.period_min_ms", "scan.period_max_ms",
+					     "scan.size_mb", "scan.delay_ms" };
+
+/* Has the lane the host's periods? With the observed cadence all lanes have. */
+static bool same_periods(const struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+
+	if (!lane->spec.modelled_cadence)
+		return true;
+	for (size_t k = 0; k < sizeof(scan_settings) / sizeof(scan_settings[0]); k++)
+		if (nrp_lane_get(&lane->spec, -1, scan_settings[k], UINT64_MAX) != UINT64_MAX)
+			return false;
+	return lane->variant[NRP_FAMILY_SCAN_PERIOD] == host_period(r) &&
+	       nrp_replay_period_rules(&lane->spec) == NRP_PERIOD_RULES;
+}
+
+static uint32_t setting(const struct nrp_lane_spec *spec, const char *name, uint32_t host)
+{
+	return (uint32_t)nrp_lane_get(spec, -1, name, host);
+}
+
+struct nrp_cadence_lane nrp_replay_cadence_lane(const struct nrp_replay *r,
+						const struct nrp_replay_lane *lane,
+						const struct nrp_host_facts *facts)
+{
+	struct nrp_cadence_lane c = {
+		.variant = (enum nrp_scan_period_variant)host_period(r),
+		.rules = NRP_PERIOD_RULES,
+		.delay_ms = nrp_host_number(facts->scan_delay_ms, 1000),
+		.tunables = nrp_scan_tunables_of(facts),
+	};
+
+	if (!lane)
+		return c;
+	c.variant = (enum nrp_scan_period_variant)lane->variant[NRP_FAMILY_SCAN_PERIOD];
+	c.rules = nrp_replay_period_rules(&lane->spec);
+	c.delay_ms = setting(&lane->spec, "scan.delay_ms", c.delay_ms);
+	c.tunables.size_mb = setting(&lane->spec, "scan.size_mb", c.tunables.size_mb);
+	c.tunables.period_min_ms =
+		setting(&lane->spec, "scan.period_min_ms", c.tunables.period_min_ms);
+	c.tunables.period_max_ms =
+		setting(&lane->spec, "scan.period_max_ms", c.tunables.period_max_ms);
+	return c;
+}
+
 /* Names the host's variants where verify found them. */
 static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 {
@@ -97,6 +161,8 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
 	if (v[NRP_FAMILY_MUNMAP_LOCK] == NRP_HOST_VARIANT && r->locks.known)
 		v[NRP_FAMILY_MUNMAP_LOCK] = (int8_t)r->locks.variant;
+	if (v[NRP_FAMILY_SCAN_PERIOD] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_SCAN_PERIOD] = host_period(r);
 	lane->pte = -1;
 }
 
@@ -356,6 +422,7 @@ void nrp_replay_compare_families(struct nrp_replay *r)
 		if (same_scanner(r, 0, f) && same_scanner(r, 1, f))
 			r->differs[f] = false;
 	}
+	r->differs[NRP_FAMILY_SCAN_PERIOD] = !same_periods(r, 0) || !same_periods(r, 1);
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
 		r->differs[f] &= !r->moot[f];
 }
@@ -385,6 +452,8 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 			r->outcome = verify->check[i];
 		if (!strcmp(verify->check[i].family, "scan.reset"))
 			r->reset = verify->check[i];
+		if (!strcmp(verify->check[i].family, "scan.period"))
+			r->period = verify->check[i];
 		if (!strcmp(verify->check[i].family, "migrate.ratelimit")) {
 			r->ratelimit = verify->check[i];
 			r->has_ratelimit_check = true;
@@ -583,5 +652,5 @@ bool nrp_replay_as_host(const struct nrp_replay *r, int i)
 	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++)
 		if (!same_scanner(r, i, f))
 			return false;
-	return true;
+	return same_periods(r, i);
 }

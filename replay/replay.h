@@ -3,6 +3,7 @@
 #ifndef NRP_REPLAY_H
 #define NRP_REPLAY_H
 
+#include "replay/cadence.h"
 #include "replay/memory_samples.h"
 #include "replay/processes.h"
 #include "replay/ratelimit_lane.h"
@@ -42,6 +43,7 @@ struct nrp_replay_lane {
 	bool gains_shmem; /* the other way round; what it may add is in scan's possible ranges */
 	bool opens;       /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
+	struct nrp_cadence_result cadence; /* valid: passes come by modelled periods */
 	/* Unless observed: */
 	int nr_worlds;
 	struct nrp_world_result world[NRP_MAX_LANE_WORLDS];
@@ -88,8 +90,8 @@ struct nrp_replay_observed {
 };
 
 struct nrp_replay {
-	struct nrp_replay_lane lane[2];                            /* old, new */
-	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
+	struct nrp_replay_lane lane[2];                                    /* old, new */
+	struct nrp_verify_check filter, ratelimit, outcome, reset, period; /* the host's own */
 	bool has_ratelimit_check;
 	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
 	uint64_t scan_size_mb, scan_delay_ms; /* the host's */

@@ -3,6 +3,7 @@
  * What lanes of their own check: the ends of attempts, resets of scan periods, the sticky back-off,
  * scan passes, waits for mmap_locks.
  */
+#include "replay/registry.h"
 #include "replay/verify_internal.h"
 
 #include <errno.h>
@@ -105,6 +106,51 @@ static void outcomes_note(struct nrp_verify *v)
 	}
 	if (text[0])
 		nrp_verify_note(v, "attempt_ends", "attempts by their end: %s", text);
+}
+
+/* ---- scan.period -------------------------------------------------------------------- */
+
+static const char *period_variant(int v)
+{
+	return nrp_family(NRP_FAMILY_SCAN_PERIOD)->variant[v].name;
+}
+
+/* How periods were decided, and where the next scan was put. */
+static void period_rules(struct nrp_verify_check *k, const struct nrp_period_count *c)
+{
+	for (int by = 0; by < NRP_PERIOD_BY_NOTHING; by++)
+		k->rule[k->nr_rules++] =
+			(struct nrp_verify_rule){ nrp_period_by_name((enum nrp_period_by)by),
+						  c->decisions_by[by], c->agree_by[by] };
+	k->rule[k->nr_rules++] =
+		(struct nrp_verify_rule){ "next_scan", c->next_scans, c->next_scans_agree };
+}
+
+/*
+ * The step is exact given its inputs, but the size of the address space, and with a group more, is
+ * not on record: evidence, but no verdict.
+ */
+static void period_check(struct nrp_verify *v, const struct nrp_host_facts *facts)
+{
+	const struct nrp_period_count *c = v->periods.variant;
+	struct nrp_verify_check *k = &v->check[v->nr_checks++];
+	/* Among equals, the one that was released with the functions that the kernel has. */
+	int best = facts->has_ratelimit_event ? NRP_SCAN_PERIOD_418 : NRP_SCAN_PERIOD_419;
+
+	*k = (struct nrp_verify_check){ .family = "scan.period",
+					.advisory = true,
+					.nr_variants = NRP_NR_SCAN_PERIODS };
+	if (c[!best].disagree < c[best].disagree)
+		best = !best;
+	k->chosen = best;
+	k->indistinguishable[!best] = c[0].disagree == c[1].disagree;
+	for (int i = 0; i < NRP_NR_SCAN_PERIODS; i++)
+		k->variant[i] = (struct nrp_verify_variant){ .variant = period_variant(i),
+							     .decisions = c[i].decisions,
+							     .agree = c[i].agree,
+							     .disagree = c[i].disagree,
+							     .undecided = c[i].undecided };
+	period_rules(k, &c[best]);
 }
 
 /* ---- scan.vma ----------------------------------------------------------------------- */
@@ -372,6 +418,12 @@ int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		return r;
 	if (v->moves.reset[NRP_SCAN_RESET_418].decisions)
 		reset_check(&v->check[v->nr_checks++], &v->moves, &capture->facts);
+	r = nrp_scan_periods_run(&v->periods, store, capture, err);
+	if (r < 0)
+		return r;
+	if (v->periods.variant[NRP_SCAN_PERIOD_418].decisions ||
+	    v->periods.variant[NRP_SCAN_PERIOD_419].decisions)
+		period_check(v, &capture->facts);
 	outcomes_note(v);
 	sticky_note(v);
 	r = check_scans(v, store, capture, err);
