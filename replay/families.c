@@ -311,7 +311,13 @@ static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
 {
 	struct nrp_scan_pte_counts counts;
 	uint32_t possible;
-	int ret = nrp_scan_pte_lane_count(&counts, store, capture, NRP_SCAN_PTE_HOST_UNKNOWN, err);
+	int ret;
+
+	r->pte_proofs = nrp_scan_pte_proofs_new();
+	if (!r->pte_proofs)
+		return nrp_fail_nomem(err);
+	ret = nrp_scan_pte_lane_count(&counts, store, capture, NRP_SCAN_PTE_HOST_UNKNOWN,
+				      r->pte_proofs, err);
 
 	if (ret < 0)
 		return ret;

@@ -121,6 +121,7 @@ struct nrp_replay {
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
+	struct nrp_scan_pte_proofs *pte_proofs; /* NULL: no lane asks */
 	/* Of the recorded scans: VMAs that they can arm, and those that starve (-1: not known). */
 	uint64_t eligible_vmas;
 	int64_t starved_vmas;

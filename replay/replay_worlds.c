@@ -402,6 +402,8 @@ static int make_effects(struct feed *d, const struct nrp_capture *capture, uint6
 					   lane->pte < 0 ? NULL : &lane->pte_policy, err);
 		if (ret == 0 && lane->loses_shmem)
 			nrp_scan_effects_lose_shmem(d->effects[i]);
+		if (ret == 0)
+			nrp_scan_effects_know(d->effects[i], d->r->pte_proofs);
 		*columns = ~UINT64_C(0);
 	}
 	return ret;
@@ -461,6 +463,11 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 		ret = nrp_fail_nomem(err);
 	if (ret == 0)
 		ret = make_effects(&d, capture, &columns, err);
+	for (int k = 0; ret == 0 && k < n; k++) {
+		configs[k].scanner = d.effects[configs[k].lane];
+		configs[k].refused_until =
+			configs[k].scanner ? nrp_scan_effects_refused_until : NULL;
+	}
 	if (ret == 0)
 		ret = make_cadences(&d, store, capture, &columns, err);
 	if (ret == 0)

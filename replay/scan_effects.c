@@ -120,6 +120,21 @@ void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *e)
 	e->loses_shmem = true;
 }
 
+uint64_t nrp_scan_effects_refused_until(struct nrp_scan_effects *e, uint64_t mm, uint64_t addr,
+					uint64_t from)
+{
+	if (!e->filter || e->pte.variant == NRP_SCAN_PTE_F0 ||
+	    !(e->pte.rules & NRP_SCAN_PTE_RULE_COW))
+		return 0;
+	return nrp_scan_pte_lane_shared_until(e->filter, mm, addr, from);
+}
+
+void nrp_scan_effects_know(struct nrp_scan_effects *e, struct nrp_scan_pte_proofs *proofs)
+{
+	if (e->filter)
+		nrp_scan_pte_lane_know(e->filter, proofs);
+}
+
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
 {
 	size_t position = 0;

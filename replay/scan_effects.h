@@ -28,6 +28,14 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 			 const struct nrp_scan_pte_policy *pte, struct nrp_error *err);
 /* The lane's scanner leaves shared memory alone (scan.shmem SH0), which the host's may scan. */
 void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *effects);
+/*
+ * Until when (ns) the lane's filter certainly left the page of @addr alone, at all times since
+ * @from; 0: not known.
+ */
+uint64_t nrp_scan_effects_refused_until(struct nrp_scan_effects *effects, uint64_t mm,
+					uint64_t addr, uint64_t from);
+/* What the whole capture shows of pages; NULL: nothing. Kept, not owned. */
+void nrp_scan_effects_know(struct nrp_scan_effects *effects, struct nrp_scan_pte_proofs *proofs);
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *effects);
 
 /* Records in time order; 0 or -ENOMEM. @worlds follow the same records. */

@@ -14,6 +14,7 @@
 #define PIN_REFERENCES 1024
 /* Forks between a process and the ancestor whose scanned entries it may have inherited. */
 #define MAX_ANCESTORS 8
+#define NR_HOLDERS 64 /* faults that came last: far more than there are at once on one page */
 
 /* Processes that may share anonymous pages: related by forks without an exec in between. */
 struct family {
@@ -55,16 +56,30 @@ struct page {
 	bool anonymous; /* its references were all mappings once: not in the page cache */
 };
 
+/* A page that all living members of a family map. */
+struct everyones {
+	uint64_t time, fork; /* ns: the last fault that shows it, and the last fork before */
+};
+
+/* A fault that took its page before it began, and gives it to an attempt. */
+struct holder {
+	uint64_t frame, time, until; /* ns: until the attempt began */
+};
+
 struct nrp_scan_pte_lane {
 	const struct nrp_host_facts *facts;
 	int host;
 	uint64_t page_size, huge_size, huge_pages;
+	struct holder holders[NR_HOLDERS];
+	size_t next_holder;
 	int32_t own_references; /* that the fault itself holds where its counts are read */
 	uint64_t stranger_fork; /* last fork in a family that is not complete */
 	struct family *family;  /* [0] is not used */
 	uint32_t nr_families, family_room;
 	struct nrp_pages *tasks, *mms, *cells, *pages;
-	struct nrp_pages *proved; /* by (family, page pointer): address of an anonymous page */
+	struct nrp_pages *everyones; /* by (family, page): struct everyones */
+	struct nrp_pages *proved;    /* by (family, page pointer): address of an anonymous page */
+	struct nrp_scan_pte_proofs *known, *learned; /* of the whole capture; NULL: none */
 };
 
 int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
@@ -87,12 +102,18 @@ int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_
 	l->cells = nrp_pages_new(sizeof(struct cell));
 	l->pages = nrp_pages_new(sizeof(struct page));
 	l->proved = nrp_pages_new(sizeof(uint64_t));
-	if (!l->tasks || !l->mms || !l->cells || !l->pages || !l->proved) {
+	l->everyones = nrp_pages_new(sizeof(struct everyones));
+	if (!l->tasks || !l->mms || !l->cells || !l->pages || !l->proved || !l->everyones) {
 		nrp_scan_pte_lane_free(l);
 		return -ENOMEM;
 	}
 	*ret = l;
 	return 0;
+}
+
+void nrp_scan_pte_lane_know(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_proofs *proofs)
+{
+	l->known = proofs;
 }
 
 struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
@@ -103,6 +124,7 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
 		nrp_pages_free(l->cells);
 		nrp_pages_free(l->pages);
 		nrp_pages_free(l->proved);
+		nrp_pages_free(l->everyones);
 		free(l->family);
 		free(l);
 	}
@@ -387,6 +409,34 @@ static void find_scan(const struct cell *c, const struct nrp_hint_fault *f,
 		pte->local = nrp_known_of(c->nid == f->src_nid);
 }
 
+/* As many map the shared page as the family has tasks: each of its address spaces does. */
+static int note_everyones(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			  const struct mm *m)
+{
+	const struct family *family = &l->family[m->family];
+	struct everyones *e;
+
+	if (!family->complete || (uint32_t)f->mapcount + 1 < family->live)
+		return 0;
+	e = nrp_pages_get(l->everyones, m->family, f->addr / l->page_size);
+	if (!e)
+		return -ENOMEM;
+	*e = (struct everyones){ .time = f->time, .fork = last_fork(l, m) };
+	return 0;
+}
+
+uint64_t nrp_scan_pte_lane_shared_until(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t addr,
+					uint64_t from)
+{
+	const struct mm *m = nrp_pages_get(l->mms, mm, 0);
+	const struct everyones *e;
+
+	if (!m || !m->family || m->born > from)
+		return 0;
+	e = nrp_pages_get(l->everyones, m->family, addr / l->page_size);
+	return e && e->time && e->fork <= from ? e->time : 0;
+}
+
 static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
 			const struct page *p, struct nrp_scan_pte *pte, struct evidence *e)
 {
@@ -412,6 +462,56 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 		return r;
 	if (c->armed && (p->fault ? p->fault >= before : !before && l->family[m->family].complete))
 		e->shared = NRP_KNOWN_YES;
+	return e->shared == NRP_KNOWN_YES ? note_everyones(l, f, m) : 0;
+}
+
+/* References of other faults on the same page frame, that certainly had one at this time. */
+static int32_t references_of_others(const struct nrp_scan_pte_lane *l,
+				    const struct nrp_hint_fault *f)
+{
+	int32_t n = 0;
+
+	if (!l->own_references || NRP_NULL(f, hint_fault, page))
+		return 0;
+	for (size_t i = 0; i < NR_HOLDERS; i++) {
+		const struct holder *h = &l->holders[i];
+
+		n += h->frame == f->page && h->time < f->time && f->time < h->until;
+	}
+	return n;
+}
+
+static void note_holder(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f)
+{
+	if (f->attempt == NRP_ATTEMPT_NONE || NRP_NULL(f, hint_fault, page))
+		return;
+	l->holders[l->next_holder++ % NR_HOLDERS] = (struct holder){
+		.frame = f->page, .time = f->time, .until = f->time + f->attempt_delay
+	};
+}
+
+/* Of a page that is shared at this fault: what the whole capture shows of it, or learns. */
+static int ask_capture(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f, uint32_t family,
+		       uint64_t fork, struct page *p)
+{
+	struct nrp_proved_page page = { .mm = f->mm,
+					.vfn = f->addr / l->page_size,
+					.frame = NRP_NULL(f, hint_fault, page) ? 0 : f->page };
+	const struct mm *shown;
+	uint64_t mm;
+	int r;
+
+	if (p->anonymous && l->learned)
+		return nrp_scan_pte_proofs_add(l->learned, &page, f->time, fork);
+	if (p->anonymous || !l->known)
+		return 0;
+	r = nrp_scan_pte_proofs_hold(l->known, &page, f->time, &mm);
+	if (r <= 0)
+		return r;
+	shown = nrp_pages_get(l->mms, mm, 0);
+	if (!shown)
+		return -ENOMEM;
+	p->anonymous = family && shown->family == family;
 	return 0;
 }
 
@@ -433,10 +533,13 @@ static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fa
 			return -ENOMEM;
 	}
 	if (e->counts && e->base == NRP_KNOWN_YES && f->mapcount >= 0 &&
-	    f->refcount == f->mapcount + 1 + l->own_references)
+	    f->refcount == f->mapcount + 1 + l->own_references + references_of_others(l, f))
 		p->anonymous = true;
 	else if (address && e->base == NRP_KNOWN_YES && *address == f->addr / l->page_size)
 		p->anonymous = true;
+	if (e->counts && e->base == NRP_KNOWN_YES && f->mapcount >= 1 &&
+	    ask_capture(l, f, m->family, last_fork(l, m), p) < 0)
+		return -ENOMEM;
 	if (address && p->anonymous)
 		*address = f->addr / l->page_size;
 	return 0;
@@ -514,6 +617,8 @@ static int gather(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
 	if (r == 0)
 		find_counts(p, e, pte);
 	p->fault = f->time;
+	if (r == 0)
+		note_holder(l, f);
 	return r;
 }
 
@@ -647,15 +752,20 @@ static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *cou
 
 int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,
 			    const struct nrp_capture *capture, int host_variant,
-			    struct nrp_error *err)
+			    struct nrp_scan_pte_proofs *learned, struct nrp_error *err)
 {
 	struct nrp_scan_pte_counts counts = { 0 };
 	struct nrp_scan_pte_lane *l;
+	int32_t own_references;
 	int r;
 
 	if (nrp_scan_pte_lane_new(&l, &capture->facts, host_variant) < 0)
 		return nrp_fail_nomem(err);
+	l->learned = learned;
+	own_references = l->own_references;
 	r = feed_all(l, &counts, store, capture->id, err);
+	if (learned && l->own_references != own_references)
+		nrp_scan_pte_proofs_revoke(learned);
 	nrp_scan_pte_lane_free(l);
 	if (r == 0)
 		*ret = counts;

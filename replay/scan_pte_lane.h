@@ -12,6 +12,7 @@
 
 #include "numareplay/store.h"
 #include "replay/policies/scan_pte.h"
+#include "replay/scan_pte_proofs.h"
 
 #define NRP_SCAN_PTE_HOST_UNKNOWN (-1)
 
@@ -29,6 +30,8 @@ struct nrp_scan_pte_lane;
  */
 int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
 			  int host_variant);
+/* What the whole capture shows, learned by nrp_scan_pte_lane_count(); kept, not owned. */
+void nrp_scan_pte_lane_know(struct nrp_scan_pte_lane *lane, struct nrp_scan_pte_proofs *proofs);
 struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *lane);
 
 /* Records in time order; 0 or -ENOMEM. */
@@ -40,6 +43,14 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *lane, const struct nrp_hin
 			    const struct nrp_scan_pte_policy *policy, size_t nr_policies,
 			    enum nrp_scan_pte_answer *ret);
 
+/*
+ * Until when (ns) the page of @addr in @mm was certainly shared, at all times since @from; 0: not
+ * known. For what the page's own faults do not show: each process that is alive has it, if as many
+ * map it.
+ */
+uint64_t nrp_scan_pte_lane_shared_until(struct nrp_scan_pte_lane *lane, uint64_t mm, uint64_t addr,
+					uint64_t from);
+
 /* All faults of a capture by their answers. */
 struct nrp_scan_pte_counts {
 	uint64_t faults;
@@ -47,9 +58,10 @@ struct nrp_scan_pte_counts {
 	uint64_t answers[NRP_NR_SCAN_PTE_VARIANTS][3];
 };
 
+/* @learned takes what the capture shows of pages; NULL: nothing is kept. */
 int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,
 			    const struct nrp_capture *capture, int host_variant,
-			    struct nrp_error *err);
+			    struct nrp_scan_pte_proofs *learned, struct nrp_error *err);
 /*
  * The variants that the host can be: bit v is clear if the host has a fault that v certainly
  * avoids. One bit: known; else it stays open.

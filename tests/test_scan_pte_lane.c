@@ -466,6 +466,114 @@ static void test_hosts_are_those_that_avoid_nothing(void **state)
 	assert_int_equal(nrp_scan_pte_possible_hosts(&counts), 0x1f);
 }
 
+/* ---- what other faults show ----------------------------------------------------------- */
+
+/* A shared page with one more reference than mappings at 12; at 18 a fault shows it anonymous. */
+static enum nrp_scan_pte_answer before_the_proof(int last_fork)
+{
+	const struct nrp_proved_page page = { .mm = MM1, .vfn = X / 4096, .frame = PAGE_X };
+	struct nrp_scan_pte_proofs *proofs = nrp_scan_pte_proofs_new();
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+	assert_non_null(proofs);
+	assert_int_equal(nrp_scan_pte_proofs_add(proofs, &page, S(18), S(last_fork)), 0);
+	nrp_scan_pte_lane_know(l, proofs);
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	f.refcount++;
+	assert_int_equal(nrp_scan_pte_lane_fault(l, &f, answer), 0);
+	nrp_scan_pte_lane_free(l);
+	nrp_scan_pte_proofs_free(proofs);
+	return answer[NRP_SCAN_PTE_F1];
+}
+
+static void test_later_fault_shows_what_an_earlier_one_was_on(void **state)
+{
+	(void)state;
+	assert_int_equal(before_the_proof(1), NRP_FAULT_AVOIDED);
+	/* A fork in between: another page may have come to be shared. */
+	assert_int_equal(before_the_proof(15), NRP_FAULT_UNKNOWN);
+}
+
+static void test_frame_shown_by_a_stranger_was_another_page(void **state)
+{
+	const struct nrp_proved_page shown = { .mm = MM2, .vfn = X / 4096, .frame = PAGE_X };
+	const struct nrp_proved_page asked = { .mm = MM1, .vfn = X / 4096, .frame = PAGE_X };
+	struct nrp_scan_pte_proofs *proofs = nrp_scan_pte_proofs_new();
+	uint64_t mm;
+
+	(void)state;
+	assert_non_null(proofs);
+	assert_int_equal(nrp_scan_pte_proofs_hold(proofs, &asked, S(12), &mm), 0);
+	assert_int_equal(nrp_scan_pte_proofs_add(proofs, &shown, S(18), S(1)), 0);
+	assert_int_equal(nrp_scan_pte_proofs_hold(proofs, &asked, S(12), &mm), 1);
+	assert_int_equal(mm, MM2); /* whoever asks looks whether that is a relative */
+	assert_int_equal(nrp_scan_pte_proofs_hold(proofs, &asked, S(19), &mm), 0);
+	nrp_scan_pte_proofs_revoke(proofs);
+	assert_int_equal(nrp_scan_pte_proofs_hold(proofs, &asked, S(12), &mm), 0);
+	nrp_scan_pte_proofs_free(proofs);
+}
+
+/*
+ * A kernel without the prepare step takes the page before the counts are read. Of two faults at
+ * once the second sees two mappings and both faults' references: no place for the page cache's.
+ */
+static void test_reference_of_another_fault_is_not_the_page_caches(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 2, MM2, 2);
+
+	(void)state;
+	nrp_scan_pte_lane_free(l);
+	facts.has_prepare_step = false;
+	assert_int_equal(nrp_scan_pte_lane_new(&l, &facts, NRP_SCAN_PTE_F0), 0);
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	scan(l, 10, 2, MM2);
+	NRP_SET(&f, hint_fault, page, PAGE_X);
+	NRP_SET(&f, hint_fault, attempt, NRP_ATTEMPT_FOLIO);
+	NRP_SET(&f, hint_fault, attempt_delay, 5000);
+	f.refcount = 4;
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	f.tid = 1;
+	f.mm = MM1;
+	f.time += 4000;
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* Two processes live, and two map the page: both do, also the one that does not fault. */
+static void test_page_that_as_many_map_as_live_is_shared_by_each(void **state)
+{
+	struct nrp_scan_pte_lane *l = counterfactual(NRP_SCAN_PTE_F0);
+
+	(void)state;
+	assert_int_equal(nrp_scan_pte_lane_shared_until(l, MM1, X, S(12)), S(18));
+	/* Another page, and the time before the fork. */
+	assert_int_equal(nrp_scan_pte_lane_shared_until(l, MM1, X + 4096, S(12)), 0);
+	assert_int_equal(nrp_scan_pte_lane_shared_until(l, MM1, X, S(0)), 0);
+	nrp_scan_pte_lane_free(l);
+}
+
+static void test_page_that_fewer_map_than_live_is_not_each_ones(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	life(l, 1, NRP_LIFE_FORK, 1, 2);
+	life(l, 1, NRP_LIFE_FORK, 1, 3);
+	scan(l, 10, 1, MM1);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	assert_int_equal(nrp_scan_pte_lane_shared_until(l, MM1, X, S(10)), 0);
+	nrp_scan_pte_lane_free(l);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -486,6 +594,11 @@ int main(void)
 		cmocka_unit_test(test_page_of_unknown_size_meets_the_tests_of_both),
 		cmocka_unit_test(test_missing_facts_leave_all_but_f0_open),
 		cmocka_unit_test(test_pointer_of_a_dead_process_starts_afresh),
+		cmocka_unit_test(test_later_fault_shows_what_an_earlier_one_was_on),
+		cmocka_unit_test(test_frame_shown_by_a_stranger_was_another_page),
+		cmocka_unit_test(test_reference_of_another_fault_is_not_the_page_caches),
+		cmocka_unit_test(test_page_that_as_many_map_as_live_is_shared_by_each),
+		cmocka_unit_test(test_page_that_fewer_map_than_live_is_not_each_ones),
 		cmocka_unit_test(test_hosts_are_those_that_avoid_nothing),
 	};
 
