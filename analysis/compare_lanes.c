@@ -359,33 +359,69 @@ static struct nrp_quantity scan_time(const struct nrp_scan_bounds *s, const stru
 	return time;
 }
 
+static void open(struct nrp_quantity *q)
+{
+	if (q->class == NRP_CLASS_EXACT)
+		q->class = NRP_CLASS_BOUNDED;
+	if (q->class != NRP_CLASS_NOT_OBSERVABLE)
+		q->has_upper = false;
+}
+
 /* Pages may be armed that the record cannot show: nothing of it has an upper bound. */
 static void open_scanner(struct nrp_quantity *q, bool limits)
 {
-	static const enum nrp_metric_id open[] = { HINT_FAULTS,
-						   HINT_FAULTS_REMOTE,
-						   PTE_UPDATES,
-						   HINT_FAULT_PAGES,
-						   MIGRATION_ATTEMPTS,
-						   MIGRATIONS_ADMITTED,
-						   MIGRATIONS_DENIED,
-						   MIGRATION_ATTEMPT_PAGES,
-						   MIGRATED_PAGES,
-						   SCAN_RANGES,
-						   SCAN_TIME,
-						   PAGE_MIGRATION_WAITS,
-						   PAGE_MIGRATION_WAIT_NS,
-						   REMOTE_ACCESSES,
-						   REMOTE_RESIDENCY };
+	static const enum nrp_metric_id opened[] = { HINT_FAULTS,
+						     HINT_FAULTS_REMOTE,
+						     PTE_UPDATES,
+						     HINT_FAULT_PAGES,
+						     MIGRATION_ATTEMPTS,
+						     MIGRATIONS_ADMITTED,
+						     MIGRATION_ATTEMPT_PAGES,
+						     MIGRATED_PAGES,
+						     SCAN_RANGES,
+						     SCAN_TIME,
+						     PAGE_MIGRATION_WAITS,
+						     PAGE_MIGRATION_WAIT_NS };
 
-	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++) {
-		if (q[open[k]].class == NRP_CLASS_NOT_OBSERVABLE ||
-		    (open[k] == MIGRATIONS_DENIED && !limits))
-			continue;
-		if (q[open[k]].class == NRP_CLASS_EXACT)
-			q[open[k]].class = NRP_CLASS_BOUNDED;
-		q[open[k]].has_upper = false;
-	}
+	for (size_t k = 0; k < sizeof(opened) / sizeof(opened[0]); k++)
+		open(&q[opened[k]]);
+	if (limits)
+		open(&q[MIGRATIONS_DENIED]);
+}
+
+/*
+ * Pages may be armed that the host left alone, in the ranges that it scanned: so many entries as
+ * these did not arm, each for one fault. Whatever faults may move its page, and block all others.
+ */
+static void add_unarmed(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+			struct nrp_quantity *q)
+{
+	double unarmed = (double)b->r->scans.unarmed;
+	double others = lane->effects.tasks > 1 ? (double)(lane->effects.tasks - 1) : 0;
+	double max_ns = (double)b->r->waits.totals.max_ns;
+
+	q[HINT_FAULTS].upper += unarmed;
+	q[HINT_FAULT_PAGES].upper += unarmed;
+	q[PTE_UPDATES].upper += unarmed;
+	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
+	q[MIGRATIONS_ADMITTED].upper = q[HINT_FAULTS].upper;
+	q[MIGRATED_PAGES].upper = q[HINT_FAULT_PAGES].upper;
+	q[PAGE_MIGRATION_WAITS].upper += q[HINT_FAULTS].upper * others;
+	q[PAGE_MIGRATION_WAIT_NS].upper += q[HINT_FAULTS].upper * others * max_ns;
+	if (max_ns <= 0)
+		open(&q[PAGE_MIGRATION_WAIT_NS]);
+}
+
+/* What is armed besides the host's entries is not on record. */
+static void add_unobserved(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+			   struct nrp_quantity *q)
+{
+	if (nrp_unarmed_bounds(b->r, lane))
+		add_unarmed(b, lane, q);
+	else
+		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
+	open(&q[REMOTE_ACCESSES]);
+	open(&q[REMOTE_RESIDENCY]);
 	q[REMOTE_ACCESSES].lower = q[REMOTE_RESIDENCY].lower = 0;
 }
 
@@ -537,7 +573,7 @@ static void other_lane(struct nrp_builder *b, int i)
 	if (lane->gains_shmem)
 		open_remote(q);
 	if (lane->opens)
-		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
+		add_unobserved(b, lane, q);
 }
 
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */

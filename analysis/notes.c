@@ -282,8 +282,7 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		nrp_comparison_note(c, "neither_lane_is_host", NULL,
 				    "neither lane reproduces what this host recorded: both are "
 				    "counterfactual");
-	nrp_comparison_note(c, "not_estimated", NULL,
-			    "cpu_cost is not estimated by this version");
+	nrp_comparison_note(c, "not_estimated", NULL, "cpu_cost is not estimated by this version");
 }
 
 /* How long a capture must be for two passes, at the pace of this one. */
@@ -469,21 +468,24 @@ static void blocked_note(struct nrp_comparison *c, const struct nrp_replay *r)
 static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	bool model = r->lane[0].effects.faults > 0 || r->lane[1].effects.faults > 0;
-	const struct nrp_metric *faults = nrp_comparison_metric(c, "hint_faults");
-	const struct nrp_metric *moved = nrp_comparison_metric(c, "migrated_pages");
-	const struct nrp_metric *accesses = nrp_comparison_metric(c, "remote_accesses");
-	const struct nrp_metric *residency = nrp_comparison_metric(c, "remote_residency");
+	const char *faults = direction(nrp_comparison_metric(c, "hint_faults"), model);
+	const char *moved = direction(nrp_comparison_metric(c, "migrated_pages"), model);
+	const char *waits = direction(nrp_comparison_metric(c, "page_migration_waits"), model);
+	const char *blocked = direction(nrp_comparison_metric(c, "page_migration_wait_ns"), model);
+	const char *accesses = direction(nrp_comparison_metric(c, "remote_accesses"), model);
+	const char *residency = direction(nrp_comparison_metric(c, "remote_residency"), model);
+	bool seen = r->observed.migration_waits > 0;
 
 	nrp_comparison_note(
 		c, "verdict",
-		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
-			  direction(faults, model), "migrated_pages", direction(moved, model),
-			  "locality", "remote_accesses", direction(accesses, model),
-			  "remote_residency", direction(residency, model)),
-		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
+		json_pack("{s:{s:s,s:s,s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults", faults,
+			  "migrated_pages", moved, "page_migration_waits", waits,
+			  "page_migration_wait_ns", blocked, "locality", "remote_accesses",
+			  accesses, "remote_residency", residency),
+		"new against old: cost: hinting faults %s, migrated pages %s%s%s; locality: remote "
 		"accesses %s, remote page-time %s",
-		direction(faults, model), direction(moved, model), direction(accesses, model),
-		direction(residency, model));
+		faults, moved, seen ? ", migration waits " : "", seen ? waits : "", accesses,
+		residency);
 }
 
 static void samples_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -583,12 +585,7 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		char ranges[128] = "";
 
 		if (lane->opens)
-			nrp_comparison_note(c, "unobserved_entries",
-					    json_pack("{s:s}", "lane", side(i)),
-					    "%s lane: its scanner may arm pages that the host's "
-					    "left alone; the record cannot show these, so nothing "
-					    "that they add to has an upper bound",
-					    side(i));
+			nrp_add_unobserved_note(c, r, i);
 		if (lane->observed || !nrp_replay_own_scanner(lane))
 			continue;
 		shared_memory_note(c, lane, i);

@@ -95,7 +95,7 @@ struct nrp_replay {
 	bool has_ratelimit_check;
 	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
 	uint64_t scan_size_mb, scan_delay_ms; /* the host's */
-	bool balances_normally; /* bit 1 of kernel.numa_balancing is set */
+	bool balances_normally;               /* bit 1 of kernel.numa_balancing is set */
 	struct nrp_task_moves moves;
 	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
 	bool tiering_differs;       /* in variant or parameters */

@@ -184,7 +184,7 @@ struct feed {
 	struct nrp_worlds *worlds;
 	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
 	struct nrp_kept_waits *kept;
-	struct nrp_cadence *cadence[2];      /* NULL: passes come as observed */
+	struct nrp_cadence *cadence[2]; /* NULL: passes come as observed */
 	struct nrp_scan_timeline *timeline;
 	int first[2]; /* number of the lane's central world */
 	const struct nrp_ratelimit_lane *host;

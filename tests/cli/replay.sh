@@ -37,6 +37,7 @@ want_json '.metrics[] | select(.name == "migrated_pages") | .avoided.lower == .o
 want_json '[.metrics[] | .old, .new, .avoided | select(.class == "exact") | .value == .lower and .value == .upper] | all'
 want_json '[.metrics[] | .old, .new, .avoided | select(.class == "not_observable") | .value == null and .lower == null and .upper == null] | all'
 want_json '.metrics[] | select(.name == "lock_wait_munmap_ns") | .avoided == {"value":0,"lower":0,"upper":0,"class":"exact","tier":3}'
+want_json '.notes[] | select(.code == "verdict") | (.cost | keys) == ["hint_faults", "migrated_pages", "page_migration_wait_ns", "page_migration_waits"]'
 want_json '.notes[] | select(.code == "e0_decisions") | .admitted + .denied == 3109'
 want_json '[.notes[].code] | contains(["sticky_scan_period","first_window_unknown","divergence","open_loop"])'
 want 0 "$NRP" report a.db $L --format json
@@ -87,6 +88,9 @@ want_json '.metrics[] | select(.name == "scan_ranges") | .avoided == {"value":0,
 want 0 "$NRP" replay a.db $L --new host --set new:scan.size_mb=1 --json
 want_json '.new.set["scan.size_mb"] == 1 and (.old.set | has("scan.size_mb") | not)'
 want_json '.metrics[] | select(.name == "scan_ranges") | .new.value != .old.value and .avoided.class == "bounded"'
+want 0 "$NRP" replay a.db $L --new scan.pte=F3 --set new:scan.pte.cow=0 --json
+want_json '.notes[] | select(.code == "unobserved_entries") | has("unarmed_entries") and has("narrow_by")'
+want 0 "$NRP" replay a.db $L --new host --set new:scan.size_mb=1 --json
 # A profile of the host's own kernel: what decides here is the same.
 want 0 "$NRP" replay a.db $L --new linux-6.12 --json
 want_json '[.metrics[] | select(.name == ("hint_faults", "migrated_pages", "remote_accesses")) | .avoided | .value == 0 and .class == "exact"] | all'
