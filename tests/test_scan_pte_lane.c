@@ -474,7 +474,8 @@ static enum nrp_scan_pte_answer before_the_proof(int last_fork)
 	const struct nrp_proved_page page = { .mm = MM1, .vfn = X / 4096, .frame = PAGE_X };
 	struct nrp_scan_pte_proofs *proofs = nrp_scan_pte_proofs_new();
 	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
-	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
+	struct nrp_scan_pte_policy policy = nrp_scan_pte_policy(NRP_SCAN_PTE_F1);
+	enum nrp_scan_pte_answer answer;
 	struct nrp_hint_fault f = fault(12, 1, MM1, 2);
 
 	assert_non_null(proofs);
@@ -484,10 +485,10 @@ static enum nrp_scan_pte_answer before_the_proof(int last_fork)
 	life(l, 1, NRP_LIFE_FORK, 1, 2);
 	scan(l, 10, 1, MM1);
 	f.refcount++;
-	assert_int_equal(nrp_scan_pte_lane_fault(l, &f, answer), 0);
+	assert_int_equal(nrp_scan_pte_lane_fault(l, &f, &policy, 1, &answer), 0);
 	nrp_scan_pte_lane_free(l);
 	nrp_scan_pte_proofs_free(proofs);
-	return answer[NRP_SCAN_PTE_F1];
+	return answer;
 }
 
 static void test_later_fault_shows_what_an_earlier_one_was_on(void **state)
