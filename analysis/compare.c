@@ -41,6 +41,7 @@ static const struct {
 	[REMOTE_RESIDENCY] = { "remote_residency", "page-seconds", NUMA },
 	[SCAN_PASSES] = { "scan_passes", "passes", NUMA },
 	[SCAN_RANGES] = { "scan_ranges", "ranges", NUMA },
+	[SCAN_TIME] = { "scan_time", "ns", NUMA },
 	[SCANS_LOCK_SKIPPED] = { "scans_lock_skipped", "passes", NUMA | LOCK },
 	[STARVED_VMAS] = { "starved_vmas", "VMAs", NUMA },
 	[CPU_COST] = { "cpu_cost", "seconds", NUMA },

@@ -27,7 +27,7 @@ struct nrp_metric {
 };
 
 #define NRP_MAX_METRICS 48
-#define NRP_MAX_NOTES 32
+#define NRP_MAX_NOTES 40
 
 struct nrp_note {
 	char code[48];

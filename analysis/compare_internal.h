@@ -60,6 +60,7 @@ enum nrp_metric_id {
 	REMOTE_RESIDENCY,
 	SCAN_PASSES,
 	SCAN_RANGES,
+	SCAN_TIME,
 	SCANS_LOCK_SKIPPED,
 	STARVED_VMAS,
 	CPU_COST,
@@ -95,7 +96,28 @@ struct nrp_builder {
 void nrp_build_lane(struct nrp_builder *b, int i);
 /* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
-			   const struct nrp_capture *capture);
+			   const struct nrp_capture *capture, const struct nrp_verify *verify);
+/* Notes with rows: what scans and faults did to VMAs, pages, processes (analysis/scan_report.c). */
+void nrp_add_scan_reports(struct nrp_comparison *c, const struct nrp_replay *r,
+			  const struct nrp_capture *capture, const struct nrp_verify *verify);
+/* .. and how faults ended, their nodes, and processes (analysis/fault_report.c). */
+void nrp_add_fault_reports(struct nrp_comparison *c, const struct nrp_replay *r);
+/* "local", "refused", .. */
+const char *nrp_fault_outcome_name(enum nrp_fault_outcome outcome);
+/* "hint_faults", ..: the metric of all processes. */
+const char *nrp_process_measure_name(enum nrp_process_measure measure);
+bool nrp_process_measured(const struct nrp_replay *r, enum nrp_process_measure measure);
+/* Did lane @i not run on the host, and does the comparison have numbers of it? */
+bool nrp_lane_has_details(const struct nrp_comparison *c, const struct nrp_replay *r, int i,
+			  const char *metric);
+/* Of such a lane; outcomes before NRP_FAULT_OPEN. */
+struct nrp_quantity nrp_outcome_in_lane(const struct nrp_comparison *c, const struct nrp_replay *r,
+					int i, enum nrp_fault_outcome outcome);
+struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const struct nrp_replay *r,
+					int i, enum nrp_process_measure measure,
+					const struct nrp_process *p);
+/* The recorded scans' starved VMAs for verify's document; NULL: out of memory. */
+json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Differences of a lane with the record, world by world. */

@@ -62,6 +62,16 @@ static struct nrp_quantity touches(const struct nrp_remote *worlds, int n)
 
 /* ---- the lane that ran on the host -------------------------------------------------- */
 
+/* From begin to end of each pass on record. */
+static struct nrp_quantity recorded_scan_time(const struct nrp_scan_bounds *s)
+{
+	double ns = (double)s->pass_ns;
+
+	if (!s->timed_passes)
+		return nrp_not_observable(3);
+	return s->open_ns ? nrp_bounded(ns, ns, ns + (double)s->open_ns, 3) : nrp_exact(ns, 3);
+}
+
 static void observed_lane(struct nrp_builder *b, int i)
 {
 	const struct nrp_replay_observed *o = &b->r->observed;
@@ -102,6 +112,9 @@ static void observed_lane(struct nrp_builder *b, int i)
 	q[MIGRATED_PAGES] = counted(o->moved_pages, o->open_pages, 3);
 	q[REMOTE_RESIDENCY] = residency(&b->r->remote, 1);
 	q[REMOTE_ACCESSES] = touches(&b->r->remote, 1);
+	q[SCAN_TIME] = recorded_scan_time(&b->r->scans);
+	if (b->r->starved_vmas >= 0)
+		q[STARVED_VMAS] = nrp_exact((double)b->r->starved_vmas, 3);
 	if (o->has_migration_waits) {
 		q[PAGE_MIGRATION_WAITS] = nrp_exact((double)o->migration_waits, 3);
 		q[PAGE_MIGRATION_WAIT_NS] = nrp_exact((double)o->migration_wait_ns, 3);
@@ -231,18 +244,17 @@ static void add_model(struct nrp_quantity *q, double value, double upper)
 	q->class = NRP_CLASS_MODELLED;
 }
 
-static struct nrp_quantity starved(const struct nrp_replay_lane *lane, bool on_record)
+/* Which thread comes to scan which VMA is the scheduler's chance in another run. */
+static struct nrp_quantity starved(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < lane->scan.nr_vmas; i++) {
-		const struct nrp_scan_lane_vma *v = &lane->scan.vma[i];
-
-		n += on_record ? v->record.starved : v->lane.starved;
-	}
-	if (on_record)
-		return nrp_exact((double)n, 3);
-	/* Which thread comes to scan which VMA is the scheduler's chance in another run. */
+	if (!lane->has_scan)
+		return r->starved_vmas < 0 ? nrp_not_observable(3)
+					   : nrp_bounded((double)r->starved_vmas, 0,
+							 (double)r->eligible_vmas, 3);
+	for (size_t i = 0; i < lane->scan.nr_vmas; i++)
+		n += lane->scan.vma[i].lane.starved;
 	return nrp_bounded((double)n, 0, (double)lane->scan.nr_vmas, 3);
 }
 
@@ -262,7 +274,6 @@ static void add_unseen(const struct nrp_builder *b, int i, struct nrp_quantity *
 	add_model(&q[REMOTE_ACCESSES], own ? e->touches_after : e->touches_before,
 		  e->touches_upper);
 	add_model(&q[REMOTE_RESIDENCY], own ? e->remote_after : e->remote_before, e->remote_upper);
-	q[STARVED_VMAS] = starved(lane, !own);
 }
 
 /* What the lane's own ranges say, instead of the record's. */
@@ -312,16 +323,55 @@ static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *
 	q[PTE_UPDATES].lower = 0;
 }
 
+/*
+ * What passes take beside their ranges stays as it is on record, per pass; ranges and entries cost
+ * what they cost on record, on average. Neither the spread of single ranges nor another machine is
+ * in the bounds.
+ */
+static struct nrp_quantity scan_time(const struct nrp_scan_bounds *s, const struct nrp_quantity *q)
+{
+	const struct nrp_scan_cost_fit *f = &s->cost;
+	const struct nrp_quantity *passes = &q[SCAN_PASSES], *ranges = &q[SCAN_RANGES];
+	const struct nrp_quantity *entries = &q[PTE_UPDATES];
+	double rest = (double)s->pass_ns - f->per_range * (double)s->recorded.ranges -
+		      f->per_entry * (double)s->recorded.armed_pages;
+	struct nrp_quantity time;
+
+	if (!s->timed_passes || !s->has_cost || !passes->has_value || !ranges->has_value ||
+	    !entries->has_value)
+		return nrp_not_observable(3);
+	/* Passes cut off may have armed more than their time on record explains. */
+	rest = fmax(rest, 0) / (double)s->recorded.passes;
+	time = nrp_bounded(floor(rest * passes->value + f->per_range * ranges->value +
+				 f->per_entry * entries->value + 0.5),
+			   floor(rest * passes->lower + f->per_range * ranges->lower +
+				 f->per_entry * entries->lower),
+			   ceil(rest * passes->upper + f->per_range * ranges->upper +
+				f->per_entry * entries->upper),
+			   3);
+	time.has_upper = passes->has_upper && ranges->has_upper && entries->has_upper;
+	time.class = NRP_CLASS_MODELLED;
+	return time;
+}
+
 /* Pages may be armed that the record cannot show: nothing of it has an upper bound. */
 static void open_scanner(struct nrp_quantity *q, bool limits)
 {
-	static const enum nrp_metric_id open[] = { HINT_FAULTS,          HINT_FAULTS_REMOTE,
-						   PTE_UPDATES,          HINT_FAULT_PAGES,
-						   MIGRATION_ATTEMPTS,   MIGRATIONS_ADMITTED,
-						   MIGRATIONS_DENIED,    MIGRATION_ATTEMPT_PAGES,
-						   MIGRATED_PAGES,       SCAN_RANGES,
-						   PAGE_MIGRATION_WAITS, PAGE_MIGRATION_WAIT_NS,
-						   REMOTE_ACCESSES,      REMOTE_RESIDENCY };
+	static const enum nrp_metric_id open[] = { HINT_FAULTS,
+						   HINT_FAULTS_REMOTE,
+						   PTE_UPDATES,
+						   HINT_FAULT_PAGES,
+						   MIGRATION_ATTEMPTS,
+						   MIGRATIONS_ADMITTED,
+						   MIGRATIONS_DENIED,
+						   MIGRATION_ATTEMPT_PAGES,
+						   MIGRATED_PAGES,
+						   SCAN_RANGES,
+						   SCAN_TIME,
+						   PAGE_MIGRATION_WAITS,
+						   PAGE_MIGRATION_WAIT_NS,
+						   REMOTE_ACCESSES,
+						   REMOTE_RESIDENCY };
 
 	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++) {
 		if (q[open[k]].class == NRP_CLASS_NOT_OBSERVABLE ||
@@ -462,6 +512,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
+	q[STARVED_VMAS] = starved(b->r, lane);
 	q[REMOTE_RESIDENCY] = residency(lane->remote, lane->nr_worlds);
 	q[REMOTE_ACCESSES] = touches(lane->remote, lane->nr_worlds);
 	if (b->r->observed.has_migration_waits)
@@ -477,6 +528,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		filtered(b, lane, q);
 	if (lane->has_scan)
 		scanned(b, lane, q);
+	q[SCAN_TIME] = scan_time(scans, q);
 	if (lane->opens)
 		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
 }
@@ -490,6 +542,7 @@ static void off_lane(struct nrp_builder *b, int i)
 						   PTE_UPDATES,
 						   SCAN_PASSES,
 						   SCAN_RANGES,
+						   SCAN_TIME,
 						   MIGRATION_ATTEMPTS,
 						   MIGRATION_ATTEMPT_PAGES,
 						   MIGRATIONS_ADMITTED,
@@ -503,6 +556,7 @@ static void off_lane(struct nrp_builder *b, int i)
 	for (size_t k = 0; k < sizeof(zero) / sizeof(zero[0]); k++)
 		b->q[i][zero[k]] = nrp_exact(0, 3);
 	b->q[i][REMOTE_RESIDENCY].class = NRP_CLASS_MODELLED;
+	b->q[i][STARVED_VMAS] = nrp_not_observable(3); /* there is no scanner to be left out by */
 }
 
 /* Lost events may hold more of everything, and moves that change where pages were. */

@@ -645,7 +645,8 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	locality_notes(c, r);
 	samples_note(c, r);
 	scan_notes(c, r);
-	nrp_add_scanner_notes(c, r, capture);
+	nrp_add_scanner_notes(c, r, capture, verify);
+	nrp_add_fault_reports(c, r);
 	filter_note(c, r);
 	limiter_notes(c, r);
 	for (int i = 0; i < 2; i++)

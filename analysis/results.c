@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Comparisons and fidelity in the database. */
-#include "analysis/compare.h"
+#include "analysis/results_internal.h"
 #include "numareplay/text.h"
 
 #include <errno.h>
@@ -17,6 +17,15 @@ static int finish(struct nrp_store *store, sqlite3_stmt *s, const char *doing,
 	int r = sqlite3_step(s) == SQLITE_DONE ? 0 : nrp_store_fail(store, err, doing);
 
 	sqlite3_finalize(s);
+	return r;
+}
+
+int nrp_results_step(sqlite3_stmt *s, struct nrp_store *store, struct nrp_error *err)
+{
+	int r = sqlite3_step(s) == SQLITE_DONE ? 0 : nrp_store_fail(store, err, "store results");
+
+	sqlite3_reset(s);
+	sqlite3_clear_bindings(s);
 	return r;
 }
 
@@ -304,6 +313,10 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 		r = save_rates(c, store, replay, err);
 	if (r == 0)
 		r = save_waits(c, store, replay, err);
+	if (r == 0)
+		r = nrp_save_scan_lanes(c, store, replay, err);
+	if (r == 0)
+		r = nrp_save_faults(c, store, replay, err);
 	return r;
 }
 
@@ -563,5 +576,7 @@ int nrp_fidelity_save(const struct nrp_verify *verify, struct nrp_store *store, 
 		for (size_t n = 0; r == 0 && n < k->nr_rules; n++)
 			r = save_rule(store, capture_id, k->family, &k->rule[n], err);
 	}
-	return r == 0 ? save_coverage(verify, store, capture_id, err) : r;
+	if (r == 0)
+		r = save_coverage(verify, store, capture_id, err);
+	return r == 0 ? nrp_save_scan_record(&verify->scan_record, store, capture_id, err) : r;
 }

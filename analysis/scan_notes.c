@@ -15,15 +15,6 @@ static const char *const sides[2] = { "old", "new" };
 /* Address spaces that the note lists. */
 #define MOST_SPACES 16
 
-/* NULL: none in this address space. */
-static const struct nrp_scan_lane_range *first_added(const struct nrp_scan_lane *lane, uint64_t mm)
-{
-	for (size_t i = 0; i < lane->nr_ranges; i++)
-		if (lane->range[i].mm == mm && lane->range[i].recorded_pages < 0)
-			return &lane->range[i];
-	return NULL;
-}
-
 static json_t *describe(const struct nrp_scan_lane_mm *mm, const struct nrp_scan_lane_range *g)
 {
 	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:I}", "mm", (json_int_t)mm->mm, "time",
@@ -39,7 +30,8 @@ static void first_added_note(struct nrp_comparison *c, const struct nrp_replay *
 	json_t *spaces = json_array();
 
 	for (size_t k = 0; spaces && k < lane->nr_mms; k++) {
-		const struct nrp_scan_lane_range *g = first_added(lane, lane->mm[k].mm);
+		const struct nrp_scan_lane_range *g =
+			nrp_scan_lane_first_added(lane, lane->mm[k].mm);
 
 		if (!g)
 			continue;
@@ -119,7 +111,7 @@ static void predictors_note(struct nrp_comparison *c, const struct nrp_replay *r
 }
 
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
-			   const struct nrp_capture *capture)
+			   const struct nrp_capture *capture, const struct nrp_verify *verify)
 {
 	for (int i = 0; i < 2; i++) {
 		if (!r->lane[i].has_scan || r->lane[i].observed)
@@ -127,4 +119,5 @@ void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 		first_added_note(c, r, i);
 		predictors_note(c, r, i, nrp_host_page_size(&capture->facts));
 	}
+	nrp_add_scan_reports(c, r, capture, verify);
 }

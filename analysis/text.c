@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports for people. Tables by libsmartcols; the words of the notes wrapped to the width. */
-#include "analysis/compare.h"
+#include "analysis/compare_internal.h"
 #include "analysis/counters.h"
+#include "numareplay/text.h"
+#include "replay/host.h"
 
 #include <inttypes.h>
 #include <libsmartcols.h>
@@ -118,6 +120,132 @@ static void format_quantity(char *buf, size_t size, const struct nrp_quantity *q
 	snprintf(buf, size, "%s [%s, %s]", value, lower, upper);
 }
 
+/* ---- rows --------------------------------------------------------------------------- */
+
+enum form { PLAIN, ADDRESS, SECONDS };
+
+struct column {
+	const char *key, *header;
+	enum form form;
+};
+
+/* "-": null; "value [lower, upper]": an object of these; a string as it is. */
+static void format_json(char *buf, size_t size, const json_t *value, const char *missing,
+			enum form form)
+{
+	if (json_is_object(value)) {
+		char part[3][40];
+
+		format_json(part[0], sizeof(part[0]), json_object_get(value, "value"), "?", form);
+		format_json(part[1], sizeof(part[1]), json_object_get(value, "lower"), "..", form);
+		format_json(part[2], sizeof(part[2]), json_object_get(value, "upper"), "..", form);
+		snprintf(buf, size, "%s [%s, %s]", part[0], part[1], part[2]);
+	} else if (json_is_string(value)) {
+		snprintf(buf, size, "%s", json_string_value(value));
+		nrp_text_clean(buf);
+	} else if (!json_is_number(value)) {
+		snprintf(buf, size, "%s", missing);
+	} else if (form == ADDRESS) {
+		snprintf(buf, size, "%llx", (unsigned long long)json_integer_value(value));
+	} else if (form == SECONDS) {
+		snprintf(buf, size, "%.3f", json_number_value(value) * 1e-9);
+	} else {
+		format_number(buf, size, true, json_number_value(value), "-");
+	}
+}
+
+/* Rows of a note as a table; the first column stands left, the others right. */
+static void print_rows(FILE *out, const json_t *rows, const struct column *columns, size_t width)
+{
+	const char *headers[16] = { NULL };
+	struct libscols_table *t;
+	const json_t *row;
+	size_t i, n = 0;
+
+	for (; columns[n].key && n < 15; n++)
+		headers[n] = columns[n].header;
+	t = table_new(width, headers, ~1u);
+	json_array_foreach((json_t *)rows, i, row)
+	{
+		struct libscols_line *line = t ? scols_table_new_line(t, NULL) : NULL;
+		char text[144];
+
+		for (size_t k = 0; k < n; k++) {
+			format_json(text, sizeof(text), json_object_get(row, columns[k].key), "-",
+				    columns[k].form);
+			cell(line, k, text);
+		}
+	}
+	if (t)
+		print_table(out, t);
+}
+
+static const struct column starved_columns[] = {
+	{ "lane", "STARVED", PLAIN },
+	{ "mm", "ADDRESS SPACE", ADDRESS },
+	{ "vm_start", "VM_START", ADDRESS },
+	{ "vm_end", "VM_END", ADDRESS },
+	{ "sequences_since", "SEQUENCES", PLAIN },
+	{ "passes_since", "PASSES", PLAIN },
+	{ "since_ns", "SECONDS", SECONDS },
+	{ "never_set", "NEVER SET", PLAIN },
+	{ "cleared", "CLEARED", PLAIN },
+	{ "others", "OTHERS", PLAIN },
+	{ "armed_bytes_per_pass", "BYTES/PASS", PLAIN },
+	{ NULL, NULL, PLAIN },
+};
+
+static const struct column divergence_columns[] = {
+	{ "lane", "DIVERGED", PLAIN },
+	{ "mm", "ADDRESS SPACE", ADDRESS },
+	{ "passes", "PASSES", PLAIN },
+	{ "diverged", "AT", SECONDS },
+	{ "uncertain", "UNCERTAIN FROM", SECONDS },
+	{ "added_time", "FIRST ADDED", SECONDS },
+	{ "added_start", "START", ADDRESS },
+	{ "added_end", "END", ADDRESS },
+	{ "added_by", "RULE", PLAIN },
+	{ NULL, NULL, PLAIN },
+};
+
+static const struct column outcome_columns[] = {
+	{ "outcome", "FAULTS", PLAIN }, { "faults", "ON RECORD", PLAIN },
+	{ "pages", "PAGES", PLAIN },    { "old", "OLD", PLAIN },
+	{ "new", "NEW", PLAIN },        { NULL, NULL, PLAIN },
+};
+
+static const struct column faulter_columns[] = {
+	{ "pages_of", "PAGES OF", PLAIN }, { "nodes", "NODES", PLAIN }, { "pages", "PAGES", PLAIN },
+	{ "faults", "FAULTS", PLAIN },     { NULL, NULL, PLAIN },
+};
+
+static const struct column process_columns[] = {
+	{ "measure", "PER ADDRESS SPACE", PLAIN },
+	{ "percentile", "PERCENTILE", PLAIN },
+	{ "record", "ON RECORD", PLAIN },
+	{ "old", "OLD", PLAIN },
+	{ "new", "NEW", PLAIN },
+	{ NULL, NULL, PLAIN },
+};
+
+/* Notes that have rows. */
+static const struct {
+	const char *code;
+	const struct column *columns;
+} row_notes[] = {
+	{ "scan_divergence", divergence_columns }, { "starved_vmas", starved_columns },
+	{ "fault_outcomes", outcome_columns },     { "faulter_nodes", faulter_columns },
+	{ "process_spread", process_columns },
+};
+
+static void print_note_rows(FILE *out, const struct nrp_note *n, size_t width)
+{
+	for (size_t i = 0; i < sizeof(row_notes) / sizeof(row_notes[0]); i++)
+		if (!strcmp(n->code, row_notes[i].code))
+			print_rows(out, json_object_get(n->detail, "rows"), row_notes[i].columns,
+				   width);
+}
+
 /* ---- comparison --------------------------------------------------------------------- */
 
 static void print_lane(FILE *out, const struct nrp_comparison *c, int i)
@@ -229,8 +357,10 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	list_names(out, c, false, "Not observable in this capture by this version:", width);
 	fprintf(out, "Notes\n");
 	for (size_t i = 0; i < c->nr_notes; i++)
-		if (!comes_first(&c->note[i]))
+		if (!comes_first(&c->note[i])) {
 			print_note(out, c->note[i].code, c->note[i].text, width);
+			print_note_rows(out, &c->note[i], width);
+		}
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
@@ -370,6 +500,24 @@ static void print_coverage(FILE *out, const struct nrp_verify *v, size_t width)
 			v->nr_coverage - COVERAGE_LINES);
 }
 
+/* VMAs that starve on record. */
+static void print_starved(FILE *out, const struct nrp_verify *v, const struct nrp_host_facts *facts,
+			  size_t width)
+{
+	json_t *o = nrp_starved_record(v, nrp_host_page_size(facts));
+	json_int_t starved = json_integer_value(json_object_get(o, "starved"));
+
+	if (starved) {
+		fprintf(out,
+			"starved VMAs: %lld of %lld that scans can arm were left out for more than "
+			"nr_threads + 1 sequences\n",
+			(long long)starved,
+			(long long)json_integer_value(json_object_get(o, "eligible")));
+		print_rows(out, json_object_get(o, "rows"), starved_columns, width);
+	}
+	json_decref(o);
+}
+
 char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capture, size_t width)
 {
 	static const char *const verdicts[] = {
@@ -398,6 +546,7 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 		v->passes, (unsigned long long)v->pages_seen[0],
 		(unsigned long long)v->pages_seen[1], (unsigned long long)v->pages_seen[2]);
 	print_coverage(out, v, width);
+	print_starved(out, v, &capture->facts, width);
 	if (v->nr_notes)
 		fprintf(out, "notes\n");
 	for (size_t i = 0; i < v->nr_notes; i++)

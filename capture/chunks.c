@@ -7,28 +7,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
-#define CHUNK_HEADER 8          /* bytes: u32 compressed size, u32 size */
-#define WINDOW (64u << 10)      /* bytes of uncompressed data read at once */
-#define RELEASE_STEP (1u << 20) /* bytes read before their mapping is given back */
-
-/* Gives back the part of the mapping that was read. */
-static void release_mapping(const struct nrp_tracefile *file, struct nrp_stream *s)
-{
-	uint64_t system_page, from, to;
-
-	if (s->pos - s->released < RELEASE_STEP)
-		return;
-	system_page = (uint64_t)sysconf(_SC_PAGESIZE);
-	from = s->released / system_page * system_page;
-	to = s->pos / system_page * system_page;
-	/* only advice: the resident set stays small; pages that are needed again are read again */
-	madvise((void *)(file->map + from), (size_t)(to - from), MADV_DONTNEED);
-	s->released = to;
-}
+#define CHUNK_HEADER 8     /* bytes: u32 compressed size, u32 size */
+#define WINDOW (64u << 10) /* bytes of uncompressed data read at once */
 
 int nrp_stream_allocate(struct nrp_tracefile *file, uint8_t **ret, uint64_t old, uint64_t size,
 			uint64_t at, struct nrp_error *err)
@@ -48,14 +32,40 @@ int nrp_stream_allocate(struct nrp_tracefile *file, uint8_t **ret, uint64_t old,
 	return 0;
 }
 
+/*
+ * Reads @n bytes at @at, where the file had them when it was opened. The mapping would kill a
+ * program whose file becomes shorter. If they are missing, the data end here.
+ */
+static int read_bytes(const struct nrp_tracefile *file, struct nrp_stream *s, uint8_t *to, size_t n,
+		      uint64_t at, struct nrp_error *err)
+{
+	ssize_t got = pread(file->fd, to, n, (off_t)at);
+
+	if (got == (ssize_t)n)
+		return 0;
+	s->pos = s->end;
+	s->chunks_left = 0;
+	s->buf_size = s->buf_pos = 0;
+	if (got < 0)
+		return nrp_fail(err, NRP_INPUT, -EIO, file->path, (int64_t)at, NRP_REMEDY_COPY,
+				"cannot read: %s", strerror(errno));
+	return nrp_damaged(file, err, at, NRP_SHRANK);
+}
+
 /* The number of chunks in front of the first one. */
 static int read_chunk_count(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
 {
+	uint8_t count[4];
+	int rc;
+
 	if (s->end - s->start < 4) {
 		s->pos = s->end;
 		return nrp_damaged(file, err, s->start, "no room for the count of chunks");
 	}
-	s->chunks_left = nrp_load32(file->map + s->start, file->big);
+	rc = read_bytes(file, s, count, sizeof(count), s->start, err);
+	if (rc)
+		return rc;
+	s->chunks_left = nrp_load32(count, file->big);
 	s->pos = s->start + 4;
 	return 0;
 }
@@ -105,6 +115,14 @@ static uint64_t find_chunk(const struct nrp_tracefile *file, const struct nrp_st
 	return end;
 }
 
+/* Then the mapping must not be looked at. */
+static bool became_shorter(const struct nrp_tracefile *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size < file->size;
+}
+
 /*
  * Moves s->pos behind the damaged chunk at @at, whose header says that it ends at @next (0: the
  * header makes no sense). If no chunk is there, the header was wrong: the next one is looked for,
@@ -116,6 +134,11 @@ static void skip_chunk(const struct nrp_tracefile *file, struct nrp_stream *s, u
 	uint64_t end = chunks_end(s);
 	uint32_t next_packed, next_size;
 
+	if (became_shorter(file)) {
+		s->pos = s->end;
+		s->chunks_left = 0;
+		return;
+	}
 	if (next && ((next >= s->end && !s->chunks_left) ||
 		     (s->chunks_left && nrp_is_chunk(file, next, end, &next_packed, &next_size)))) {
 		s->pos = next;
@@ -128,41 +151,94 @@ static void skip_chunk(const struct nrp_tracefile *file, struct nrp_stream *s, u
 	s->logical = 0; /* chunks that are found again begin with a page */
 }
 
-/* The chunk at @at, whose header the caller checked. */
-static int decompress(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at,
-		      uint32_t packed, uint32_t size, struct nrp_error *err)
+/* The chunk at @at reaches beyond the data. */
+static int beyond_data(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at,
+		       struct nrp_error *err)
 {
-	size_t n;
-	int rc;
+	skip_chunk(file, s, at, 0, 0);
+	if (s->cut && s->pos >= s->end) {
+		s->cut_told = true;
+		return nrp_cut_short(file, at, "data of a CPU", s->want_end, err);
+	}
+	return nrp_damaged(file, err, at, "chunk reaches beyond the data of CPU %u", s->cpu);
+}
+
+/* Room for a chunk, and for what it is packed into. */
+static int make_room(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at, uint32_t packed,
+		     uint32_t size, struct nrp_error *err)
+{
+	struct nrp_page_reader *reader = &file->reader;
+	int rc = 0;
 
 	if (size > s->buf_room) {
 		rc = nrp_stream_allocate(file, &s->buf,
 					 s->buf_room ? s->buf_room + NRP_PAGE_PADDING : 0,
 					 (uint64_t)size + NRP_PAGE_PADDING, at, err);
-		if (rc) {
-			s->pos = at + CHUNK_HEADER + packed;
-			s->logical += size;
-			return rc;
-		}
-		s->buf_room = size;
+		if (!rc)
+			s->buf_room = size;
 	}
-	n = ZSTD_decompressDCtx(file->reader.zstd, s->buf, size, file->map + at + CHUNK_HEADER,
-				packed);
+	if (!rc && packed > reader->packed_room) {
+		rc = nrp_stream_allocate(file, &reader->packed, reader->packed_room, packed, at,
+					 err);
+		if (!rc)
+			reader->packed_room = packed;
+	}
+	return rc;
+}
+
+/* The chunk at @at, whose header the caller checked. */
+static int decompress(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at,
+		      uint32_t packed, uint32_t size, struct nrp_error *err)
+{
+	size_t n;
+	int rc = make_room(file, s, at, packed, size, err);
+
+	if (rc) {
+		s->pos = at + CHUNK_HEADER + packed;
+		s->logical += size;
+		return rc;
+	}
+	rc = read_bytes(file, s, file->reader.packed, packed, at + CHUNK_HEADER, err);
+	if (rc)
+		return rc;
+	n = ZSTD_decompressDCtx(file->reader.zstd, s->buf, size, file->reader.packed, packed);
 	if (ZSTD_isError(n) || n != size) {
 		skip_chunk(file, s, at, at + CHUNK_HEADER + packed, size);
 		return nrp_damaged(file, err, at, "chunk does not decompress");
 	}
 	s->pos = at + CHUNK_HEADER + packed;
 	s->buf_size = size;
-	release_mapping(file, s);
 	return 1;
+}
+
+/* The chunk at @at, if it fits in front of @end. */
+static int read_chunk(struct nrp_tracefile *file, struct nrp_stream *s, uint64_t at, uint64_t end,
+		      struct nrp_error *err)
+{
+	uint8_t header[CHUNK_HEADER];
+	uint32_t packed, size;
+	int rc;
+
+	if (end - at < CHUNK_HEADER)
+		return beyond_data(file, s, at, err);
+	rc = read_bytes(file, s, header, sizeof(header), at, err);
+	if (rc)
+		return rc;
+	packed = nrp_load32(header, file->big);
+	size = nrp_load32(header + 4, file->big);
+	if (packed > end - at - CHUNK_HEADER)
+		return beyond_data(file, s, at, err);
+	if (!size || size > NRP_MAX_CHUNK || packed > ZSTD_COMPRESSBOUND(size)) {
+		skip_chunk(file, s, at, 0, 0);
+		return nrp_damaged(file, err, at, "chunk of %u bytes, %u as stored", size, packed);
+	}
+	return decompress(file, s, at, packed, size, err);
 }
 
 /* The chunk at s->pos: 1, 0 behind the last one. Damage moves s->pos on. */
 static int next_chunk(struct nrp_tracefile *file, struct nrp_stream *s, struct nrp_error *err)
 {
 	uint64_t at, end = chunks_end(s);
-	uint32_t packed, size;
 	int rc;
 
 	s->buf_size = s->buf_pos = 0;
@@ -184,24 +260,7 @@ static int next_chunk(struct nrp_tracefile *file, struct nrp_stream *s, struct n
 		return nrp_damaged(file, err, at, "chunks of CPU %u end before its data", s->cpu);
 	}
 	s->chunks_left--;
-	if (end - at < CHUNK_HEADER)
-		goto beyond;
-	packed = nrp_load32(file->map + at, file->big);
-	size = nrp_load32(file->map + at + 4, file->big);
-	if (packed > end - at - CHUNK_HEADER)
-		goto beyond;
-	if (!size || size > NRP_MAX_CHUNK) {
-		skip_chunk(file, s, at, 0, 0);
-		return nrp_damaged(file, err, at, "chunk of %u bytes", size);
-	}
-	return decompress(file, s, at, packed, size, err);
-beyond:
-	skip_chunk(file, s, at, 0, 0);
-	if (s->cut && s->pos >= s->end) {
-		s->cut_told = true;
-		return nrp_cut_short(file, at, "data of a CPU", s->want_end, err);
-	}
-	return nrp_damaged(file, err, at, "chunk reaches beyond the data of CPU %u", s->cpu);
+	return read_chunk(file, s, at, end, err);
 }
 
 /* The next bytes of the file behind those in the buffer; at least @need, where the data go on. */
@@ -210,7 +269,6 @@ static int fill_window(struct nrp_tracefile *file, struct nrp_stream *s, uint32_
 {
 	uint32_t room = need > WINDOW ? need : WINDOW, rest = s->buf_size - s->buf_pos;
 	uint64_t left = s->end - s->pos;
-	ssize_t n;
 	int rc;
 
 	if (rest >= need || !left)
@@ -226,18 +284,12 @@ static int fill_window(struct nrp_tracefile *file, struct nrp_stream *s, uint32_
 	s->buf_pos = 0;
 	s->buf_size = rest;
 	left = left < room - rest ? left : room - rest;
-	n = pread(file->fd, s->buf + rest, (size_t)left, (off_t)s->pos);
-	if (n == (ssize_t)left) {
-		s->pos += left;
-		s->buf_size += (uint32_t)left;
-		return 0;
-	}
-	rc = n < 0 ? nrp_fail(err, NRP_INPUT, -EIO, file->path, (int64_t)s->pos, NRP_REMEDY_COPY,
-			      "cannot read: %s", strerror(errno))
-		   : nrp_damaged(file, err, s->pos, NRP_SHRANK);
-	s->pos = s->end;
-	s->buf_size = 0;
-	return rc;
+	rc = read_bytes(file, s, s->buf + rest, (size_t)left, s->pos, err);
+	if (rc)
+		return rc;
+	s->pos += left;
+	s->buf_size += (uint32_t)left;
+	return 0;
 }
 
 /* Copies bytes of as many chunks as it takes: a page that does not lie in one of them. */

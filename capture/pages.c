@@ -37,12 +37,12 @@ void nrp_page_reader_done(struct nrp_page_reader *reader)
 	if (reader->kbuf)
 		kbuffer_free(reader->kbuf);
 	ZSTD_freeDCtx(reader->zstd);
+	free(reader->packed);
 }
 
 void nrp_stream_rewind(struct nrp_stream *s)
 {
 	s->pos = s->start;
-	s->released = s->start;
 	s->logical = 0;
 	s->chunks_left = 0;
 	s->count_unknown = false;

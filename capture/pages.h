@@ -21,6 +21,8 @@ struct nrp_page_reader {
 	struct kbuffer *kbuf;
 	struct ZSTD_DCtx_s *zstd;
 	uint64_t resident; /* bytes allocated for pages and chunks */
+	uint8_t *packed;   /* the chunk read last, as stored */
+	uint32_t packed_room;
 };
 
 struct nrp_stream {
@@ -34,9 +36,8 @@ struct nrp_stream {
 	bool cut;            /* data are missing behind the end */
 	uint64_t events;     /* that there must be, if this was found by its looks; else 0 */
 
-	uint64_t pos;      /* next byte in the file, behind those in buf */
-	uint64_t released; /* the mapping was given back up to here */
-	uint64_t logical;  /* bytes of uncompressed data consumed */
+	uint64_t pos;     /* next byte in the file, behind those in buf */
+	uint64_t logical; /* bytes of uncompressed data consumed */
 	uint32_t chunks_left;
 	bool count_unknown; /* of chunks: they are read while there are any */
 	uint8_t *buf;       /* the decompressed chunk, or a part of the file, padded */

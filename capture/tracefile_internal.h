@@ -70,8 +70,9 @@ struct nrp_merge_entry {
 struct nrp_tracefile {
 	char *path;
 	int fd;
-	const uint8_t *map; /* the whole file, read-only: for headers and compressed data */
-	uint64_t size;      /* bytes of map */
+	const uint8_t
+		*map;  /* the whole file, read-only: for headers and the search behind damage */
+	uint64_t size; /* bytes of map */
 	int version;
 	bool big;      /* big-endian */
 	bool zstd;     /* sections may be compressed */

@@ -254,6 +254,21 @@ void nrp_replay_compare_families(struct nrp_replay *r)
 		r->differs[f] &= !r->moot[f];
 }
 
+/* A scanner without filter starves no VMA; of others, skips on record tell. */
+static void count_starved(struct nrp_replay *r, const struct nrp_verify *verify)
+{
+	const struct nrp_scan_record *record = &verify->scan_record;
+
+	r->eligible_vmas = record->nr_vmas;
+	r->starved_vmas =
+		record->has_skips || (r->has_scan &&
+				      r->scan.check[r->scan.chosen].variant == NRP_SCAN_VMA_P0)
+			? 0
+			: -1;
+	for (size_t i = 0; record->has_skips && i < record->nr_vmas; i++)
+		r->starved_vmas += record->vma[i].record.starved;
+}
+
 void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 			const struct nrp_host_facts *facts)
 {
@@ -274,6 +289,8 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
 	r->locks = verify->locks;
+	r->page_faulters = verify->faulters;
+	count_starved(r, verify);
 	r->pte_host = -1;
 	for (int i = 0; i < 2; i++)
 		resolve_variants(r, &r->lane[i]);

@@ -14,6 +14,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	}
 	nrp_attempts_clear(&replay->attempts);
 	nrp_waits_clear(&replay->waits);
+	nrp_processes_clear(&replay->processes);
 	nrp_tiering_clear(&replay->tiering);
 	free(replay->rates);
 }

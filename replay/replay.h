@@ -4,6 +4,7 @@
 #define NRP_REPLAY_H
 
 #include "replay/memory_samples.h"
+#include "replay/processes.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/registry.h"
 #include "replay/scan_bounds.h"
@@ -45,8 +46,25 @@ struct nrp_replay_lane {
 	struct nrp_remote avoided[NRP_MAX_LANE_WORLDS]; /* record minus world */
 };
 
+/* How a hinting fault ended. */
+enum nrp_fault_outcome {
+	NRP_FAULT_LOCAL,   /* the page was on the thread's node; nothing was tried */
+	NRP_FAULT_REFUSED, /* remote, and left there by policy or filter */
+	NRP_FAULT_LIMITED, /* the rate limiter refused the attempt */
+	NRP_FAULT_FAILED,  /* the attempt did not move the page */
+	NRP_FAULT_MOVED,   /* it did */
+	/* Of these: a later one took the page back to where it came from. */
+	NRP_FAULT_MOVED_BACK,
+	NRP_FAULT_OPEN,     /* an attempt without outcome on record */
+	NRP_FAULT_UNPLACED, /* without attempt, and a node is not known */
+	NRP_NR_FAULT_OUTCOMES
+};
+
 /* What the capture itself counts. */
 struct nrp_replay_observed {
+	struct {
+		uint64_t faults, pages;
+	} outcome[NRP_NR_FAULT_OUTCOMES];
 	uint64_t hint_faults, hint_fault_pages, remote_faults;
 	uint64_t unplaced_faults; /* on an unknown node, or a page's node is not known */
 	uint64_t moves, moved_pages;
@@ -73,7 +91,10 @@ struct nrp_replay {
 	struct nrp_replay_observed observed;
 	struct nrp_scan_bounds scans;
 	struct nrp_worlds_totals totals;
-	struct nrp_remote remote; /* on record */
+	struct nrp_processes processes;
+	struct nrp_faulters page_faulters; /* of each address space's pages for itself */
+	struct nrp_faulters faulters;      /* of base pages that several may map */
+	struct nrp_remote remote;          /* on record */
 	/* Loads from other nodes' memory by a side file of samples or counts; -1: none. Sampled
 	 * ones stand for so many events of the sampling event. */
 	double remote_loads;
@@ -87,6 +108,9 @@ struct nrp_replay {
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
+	/* Of the recorded scans: VMAs that they can arm, and those that starve (-1: not known). */
+	uint64_t eligible_vmas;
+	int64_t starved_vmas;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
 	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */

@@ -45,6 +45,28 @@ int nrp_replay_load_samples(struct nrp_replay *r, struct nrp_store *store,
 	return 0;
 }
 
+static enum nrp_fault_outcome outcome_of(const struct nrp_hint_fault *f, bool limited)
+{
+	if (nrp_fault_moved(f))
+		return NRP_FAULT_MOVED;
+	if (limited)
+		return NRP_FAULT_LIMITED;
+	if (f->attempt != NRP_ATTEMPT_NONE)
+		return NRP_NULL(f, hint_fault, moved) ? NRP_FAULT_OPEN : NRP_FAULT_FAILED;
+	if (NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid))
+		return NRP_FAULT_UNPLACED;
+	return f->src_nid == f->this_nid ? NRP_FAULT_LOCAL : NRP_FAULT_REFUSED;
+}
+
+static void count_outcome(struct nrp_replay_observed *o, const struct nrp_hint_fault *f,
+			  bool limited)
+{
+	enum nrp_fault_outcome end = outcome_of(f, limited);
+
+	o->outcome[end].faults++;
+	o->outcome[end].pages += nrp_fault_pages(f);
+}
+
 static void count_fault(struct nrp_replay_observed *o, const struct nrp_hint_fault *f)
 {
 	uint64_t pages = nrp_fault_pages(f);
@@ -159,6 +181,7 @@ struct feed {
 	struct nrp_replay *r;
 	struct nrp_worlds *worlds;
 	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
+	struct nrp_kept_waits *kept;
 	const struct nrp_ratelimit_lane *host;
 	size_t attempt;
 	/* Last attempt of a thread whose waits were taken: a clock may stand still between two. */
@@ -194,24 +217,29 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 	struct nrp_fault_context context = { 0 };
 	struct nrp_replay *r = d->r;
 	struct nrp_attempt a;
-	bool has_jiffies;
+	bool has_jiffies, limited = false;
 
 	count_fault(&r->observed, f);
 	if (f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&a, f, &has_jiffies)) {
-		context.refused = a.evidence == NRP_LIMITER_DENIED ||
-				  (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
-				   !d->host->decision[d->attempt].admitted);
+		limited = a.evidence == NRP_LIMITER_DENIED;
+		context.refused = limited || (a.evidence == NRP_LIMITER_UNKNOWN && d->host &&
+					      !d->host->decision[d->attempt].admitted);
 		context.waits = waits_of(d, f);
 		r->observed.attempts++;
 		r->observed.attempt_pages += a.pages;
 		r->observed.refused += context.refused;
 		d->attempt++;
 	}
+	count_outcome(&r->observed, f, limited);
 	for (int i = 0; i < 2; i++)
 		if (d->effects[i] &&
 		    nrp_scan_effects_fault(d->effects[i], d->worlds, f, &context.armed[i]) < 0)
 			return -ENOMEM;
-	return nrp_worlds_fault(d->worlds, f, &context);
+	if (nrp_worlds_fault(d->worlds, f, &context) < 0)
+		return -ENOMEM;
+	if (context.waits.certain.waits || context.waits.possible.waits)
+		nrp_kept_waits_fault(d->kept, f->time, f->tid, nrp_worlds_tried(d->worlds));
+	return 0;
 }
 
 /* What the lanes' scanners need to know of a record that is no fault. */
@@ -308,12 +336,19 @@ static int keep_rates(struct nrp_replay *r, const struct nrp_locality *book)
 }
 
 /* What the worlds and the locality book say in the end. */
-static int collect(struct nrp_replay *r, const struct nrp_worlds *worlds, const int first[2])
+static int collect(struct nrp_replay *r, struct nrp_worlds *worlds,
+		   const struct nrp_kept_waits *kept, const int first[2])
 {
+	const int nr[2] = { r->lane[0].nr_worlds, r->lane[1].nr_worlds };
 	const struct nrp_locality *book = nrp_worlds_locality(worlds);
 	int ret = nrp_locality_remote(book, -1, &r->remote);
 
 	r->totals = *nrp_worlds_totals(worlds);
+	r->observed.outcome[NRP_FAULT_MOVED_BACK].faults = r->totals.moves_back;
+	r->observed.outcome[NRP_FAULT_MOVED_BACK].pages = r->totals.moved_back_pages;
+	r->faulters = nrp_worlds_faulters(worlds);
+	if (ret == 0)
+		ret = nrp_processes_collect(&r->processes, worlds, &r->waits, kept, first, nr);
 	for (int i = 0; i < 2; i++) {
 		struct nrp_replay_lane *lane = &r->lane[i];
 
@@ -372,6 +407,8 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 		first[i] = n;
 		n += r->lane[i].nr_worlds;
 	}
+	if (ret == 0 && nrp_kept_waits_new(&d.kept, &r->waits) < 0)
+		ret = nrp_fail_nomem(err);
 	if (ret == 0)
 		ret = make_effects(&d, capture, &columns, err);
 	if (ret == 0)
@@ -383,7 +420,7 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 	if (ret == 0)
 		ret = feed(&d, stream, err);
 	if (ret == 0 && (nrp_worlds_finish(d.worlds, capture->last_time) < 0 ||
-			 collect(r, d.worlds, first) < 0))
+			 collect(r, d.worlds, d.kept, first) < 0))
 		ret = nrp_fail_nomem(err);
 	for (int i = 0; i < 2; i++) {
 		if (ret == 0 && d.effects[i] &&
@@ -394,6 +431,7 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 		free(starts[i]);
 	}
 	nrp_replay_stream_close(stream);
+	nrp_kept_waits_free(d.kept);
 	nrp_worlds_free(d.worlds);
 	return ret;
 }

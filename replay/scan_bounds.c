@@ -34,6 +34,40 @@ static void add(struct nrp_scan_count *c, const struct nrp_scan_pass *p)
 	c->armed_pages += p->armed_pages;
 }
 
+static void add_time(struct nrp_scan_bounds *b, const struct nrp_scan_pass *p, uint64_t last_time)
+{
+	if (NRP_NULL(p, scan_pass, end_time)) {
+		b->open_ns += last_time > p->time ? last_time - p->time : 0;
+		return;
+	}
+	b->timed_passes++;
+	b->pass_ns += p->end_time > p->time ? p->end_time - p->time : 0;
+}
+
+static int each_range(struct nrp_scan_bounds *b, struct nrp_store *store, int64_t capture_id,
+		      struct nrp_error *err)
+{
+	struct nrp_scan_cost cost = { 0 };
+	struct nrp_cursor *cursor = NULL;
+	const void *row;
+	int r = nrp_cursor_open(&cursor, store, capture_id, NRP_SCAN_RANGE,
+				NRP_BIT(scan_range, time) | NRP_BIT(scan_range, end_time) |
+					NRP_BIT(scan_range, pass_time) | NRP_BIT(scan_range, pages),
+				err);
+
+	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
+		const struct nrp_scan_range *g = row;
+
+		r = 0;
+		if (!NRP_NULL(g, scan_range, pass_time) && !NRP_NULL(g, scan_range, pages) &&
+		    !NRP_NULL(g, scan_range, end_time) && g->end_time >= g->time)
+			nrp_scan_cost_add(&cost, g->pages, g->end_time - g->time);
+	}
+	nrp_cursor_close(cursor);
+	b->has_cost = nrp_scan_cost_fit(&cost, &b->cost);
+	return r;
+}
+
 static int each_pass(struct nrp_scan_bounds *b, struct nrp_pages *mms, struct nrp_store *store,
 		     const struct nrp_capture *capture, bool thin, struct nrp_error *err)
 {
@@ -51,6 +85,7 @@ static int each_pass(struct nrp_scan_bounds *b, struct nrp_pages *mms, struct nr
 		} else if (!thin) {
 			mm->recorded++;
 			add(&b->recorded, p);
+			add_time(b, p, capture->last_time);
 			if (!NRP_NULL(p, scan_pass, scan_period_max) &&
 			    p->scan_period_max > b->period_max_ms)
 				b->period_max_ms = p->scan_period_max;
@@ -80,6 +115,8 @@ int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
 					  : DEFAULT_PERIOD_MAX_MS;
 	if (r == 0)
 		r = each_pass(&b, mms, store, capture, true, err);
+	if (r == 0)
+		r = each_range(&b, store, capture->id, err);
 	most = ms / b.period_min_ms + 1;
 	while (r == 0 && (passes = nrp_pages_next(mms, &position, &mm, &page)))
 		b.passes_most += passes->recorded > most ? passes->recorded : most;

@@ -8,6 +8,7 @@
 #define NRP_SCAN_BOUNDS_H
 
 #include "numareplay/store.h"
+#include "replay/scan_cost.h"
 
 struct nrp_scan_count {
 	uint64_t passes, ranges, armed_pages;
@@ -18,9 +19,15 @@ struct nrp_scan_bounds {
 	struct nrp_scan_count least; /* recorded passes that lie a longest period apart */
 	uint64_t passes_most;        /* one per shortest period in every address space */
 	uint64_t period_min_ms, period_max_ms;
+	/* ns from begin to end of all passes; those whose end is not on record last open_ns at most
+	 * until the capture ends. */
+	uint64_t pass_ns, open_ns;
+	uint64_t timed_passes; /* whose end is on record */
+	bool has_cost;
+	struct nrp_scan_cost_fit cost; /* of ranges */
 };
 
-/* Reads the scan passes of a capture, twice. */
+/* Reads the scan passes of a capture, twice, and their ranges. */
 int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
 			 const struct nrp_capture *capture, struct nrp_error *err);
 

@@ -2,6 +2,7 @@
 /* Another variant over the recorded passes. */
 #include "replay/scan_lane.h"
 #include "replay/policies/ticks.h"
+#include "replay/scan_accounts.h"
 #include "replay/scan_evidence.h"
 #include "replay/scan_walk.h"
 
@@ -11,25 +12,10 @@
 
 #define MAX_RANGES (SIZE_MAX / sizeof(struct nrp_scan_lane_range) / 4)
 
-/* A VMA's account, of the record or of one run. */
-struct account {
-	struct nrp_scan_starvation s;
-	uint64_t sequence; /* of the address space when it was last armed to its end */
-};
-
-struct vma_account {
-	struct nrp_scan_lane_vma vma;
-	uint32_t space;
-	struct account record, run[NRP_SCAN_RUNS];
-};
-
 struct space_account {
 	struct nrp_scan_lane_mm mm;
 	bool started;
-	int32_t nr_threads; /* at the last pass */
 	int32_t last_seq;
-	uint64_t last_pass;                               /* ns */
-	uint64_t sequences, run_sequences[NRP_SCAN_RUNS]; /* finished */
 };
 
 struct lane {
@@ -38,8 +24,7 @@ struct lane {
 	struct nrp_scan_vma_policy policy;
 	struct nrp_scan_evidence *evidence;
 	struct space_account *space; /* [trace->nr_spaces] */
-	struct vma_account *vma;
-	size_t nr_vmas, vma_room;
+	struct nrp_scan_accounts accounts;
 	struct nrp_scan_ranges run[NRP_SCAN_RUNS]; /* what each arms in the pass */
 	struct nrp_scan_ranges all, possible;      /* of the capture */
 	size_t *pending; /* scratch: next fault of the pass to apply, per VMA */
@@ -87,11 +72,9 @@ static size_t area_of(const struct run *r, const struct nrp_scan_vma *vma)
 	return (size_t)(vma - r->space->lane[r->number].vma);
 }
 
-static struct account *account_of(const struct run *r, const struct nrp_scan_vma *vma)
+static struct nrp_scan_account *account_of(const struct run *r, const struct nrp_scan_vma *vma)
 {
-	size_t report = r->space->area[area_of(r, vma)].report;
-
-	return report == NRP_NO_AREA ? NULL : &r->lane->vma[report].run[r->number];
+	return nrp_scan_account(&r->lane->accounts, &r->space->area[area_of(r, vma)], r->number);
 }
 
 static bool takes(unsigned int run, enum nrp_known had)
@@ -127,9 +110,13 @@ static void look(void *context, struct nrp_scan_vma *vma)
 {
 	const struct run *r = context;
 	const struct nrp_scan_decision *d = recorded_visit(r, vma->start);
+	struct nrp_scan_account *a = account_of(r, vma);
 
 	if (d && r->lane->meanwhile->count)
 		touch_until(r, area_of(r, vma), d->time);
+	/* Before the window may be shifted; without state there is nothing yet. */
+	if (a)
+		a->ever = vma->has_state ? a->ever | vma->state.pids[0] | vma->state.pids[1] : 0;
 }
 
 static int64_t recorded_pages(const struct lane *l, const struct nrp_scan_visit *visit,
@@ -164,7 +151,7 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 					     .start = start,
 					     .end = end,
 					     .vm_start = vma->start };
-	struct account *a = account_of(r, vma);
+	struct nrp_scan_account *a = account_of(r, vma);
 	enum nrp_known arms = NRP_KNOWN_NOT;
 
 	if (r->error == 0)
@@ -175,25 +162,20 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 	if (r->error == 0)
 		r->error = nrp_scan_evidence_lane_range(l->evidence, r->number, &e, &r->conditions,
 							g.recorded_pages >= 0);
-	if (a) {
-		a->s.armed_ranges++;
-		a->s.inactive = 0;
-		if (end == vma->end) {
-			a->s.last_complete = g.time;
-			a->s.passes_since = 0;
-			a->sequence = l->space[r->visit->space].run_sequences[r->number];
-		}
-	}
+	if (a)
+		nrp_scan_account_armed(
+			a, g.time, end, vma->end, g.recorded_pages,
+			*nrp_scan_accounts_sequences(&l->accounts, r->visit->space, r->number));
 	return arms == NRP_KNOWN_YES || (arms == NRP_KNOWN_NOT && r->number & NRP_RUN_ARMS);
 }
 
 static void skip(void *context, const struct nrp_scan_vma *vma, enum nrp_scan_vma_skip why)
 {
 	const struct run *r = context;
-	struct account *a = vma ? account_of(r, vma) : NULL;
+	struct nrp_scan_account *a = vma ? account_of(r, vma) : NULL;
 
-	if (a && why == NRP_SCAN_SKIP_PID_INACTIVE)
-		a->s.inactive++;
+	if (a)
+		nrp_scan_account_skipped(a, r->visit->rec.time, why, r->visit->rec.tid);
 }
 
 static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
@@ -232,117 +214,9 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 	nrp_scan_vma_run(&l->policy, mm, &call, &ops);
 	for (size_t i = 0; l->meanwhile->count && i < space->nr_areas; i++)
 		touch_until(&r, i, UINT64_MAX);
-	sa->run_sequences[number] += (uint32_t)nrp_scan_seq_since(mm->seq, seq);
+	*nrp_scan_accounts_sequences(&l->accounts, visit->space, number) +=
+		(uint32_t)nrp_scan_seq_since(mm->seq, seq);
 	return r.error;
-}
-
-/* ---- accounts of VMAs ---------------------------------------------------------------- */
-
-static int open_account(struct lane *l, const struct nrp_scan_visit *visit,
-			struct nrp_scan_area *area)
-{
-	struct space_account *sa = &l->space[visit->space];
-	struct vma_account *v;
-
-	if (l->nr_vmas == l->vma_room) {
-		size_t room = l->vma_room ? l->vma_room * 2 : 64;
-		struct vma_account *grown = reallocarray(l->vma, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		l->vma = grown;
-		l->vma_room = room;
-	}
-	area->report = l->nr_vmas;
-	v = &l->vma[l->nr_vmas++];
-	*v = (struct vma_account){ .space = visit->space,
-				   .record.sequence = sa->sequences,
-				   .vma = { .mm = visit->rec.mm, .first_seen = visit->rec.time } };
-	for (int r = 0; r < NRP_SCAN_RUNS; r++)
-		v->run[r].sequence = sa->run_sequences[r];
-	return 0;
-}
-
-static int open_accounts(struct lane *l, const struct nrp_scan_visit *visit,
-			 struct nrp_scan_space *space)
-{
-	for (size_t i = 0; i < space->nr_areas; i++) {
-		struct nrp_scan_area *a = &space->area[i];
-		int r = 0;
-
-		if (a->class != NRP_SCAN_VMA_ELIGIBLE)
-			continue;
-		if (a->report == NRP_NO_AREA)
-			r = open_account(l, visit, a);
-		if (r < 0)
-			return r;
-		l->vma[a->report].vma.vm_start = a->start;
-		l->vma[a->report].vma.vm_end = a->end;
-		l->vma[a->report].vma.last_seen = visit->rec.time;
-	}
-	return 0;
-}
-
-static void count_pass(struct account *a, uint64_t sequences)
-{
-	a->s.sequences_since = sequences - a->sequence;
-}
-
-static void record_decision(struct lane *l, const struct nrp_scan_visit *visit,
-			    const struct nrp_scan_space *space, const struct nrp_scan_decision *d)
-{
-	size_t at = nrp_scan_space_find(space, d->vm_start);
-	struct vma_account *v;
-
-	if (at == NRP_NO_AREA || space->area[at].report == NRP_NO_AREA)
-		return;
-	v = &l->vma[space->area[at].report];
-	if (!d->range) {
-		v->record.s.inactive += d->reason == NRP_SKIP_PID_INACTIVE;
-		return;
-	}
-	if (d->flags_known) {
-		v->vma.vm_flags = d->vm_flags;
-		v->vma.vm_flags_known = true;
-	}
-	v->record.s.armed_ranges++;
-	v->record.s.inactive = 0;
-	if (d->end == d->vm_end) {
-		v->record.s.last_complete = visit->rec.time;
-		v->record.s.passes_since = 0;
-		v->record.sequence = l->space[visit->space].sequences;
-	}
-}
-
-static void begin_pass(struct lane *l, struct nrp_scan_space *space)
-{
-	for (size_t i = 0; i < space->nr_areas; i++) {
-		struct vma_account *v;
-
-		if (space->area[i].report == NRP_NO_AREA)
-			continue;
-		v = &l->vma[space->area[i].report];
-		v->record.s.passes_since++;
-		for (int r = 0; r < NRP_SCAN_RUNS; r++)
-			v->run[r].s.passes_since++;
-	}
-}
-
-static void end_pass(struct lane *l, const struct nrp_scan_visit *visit,
-		     struct nrp_scan_space *space)
-{
-	const struct space_account *sa = &l->space[visit->space];
-
-	for (size_t i = 0; i < space->nr_areas; i++) {
-		struct vma_account *v;
-
-		if (space->area[i].report == NRP_NO_AREA)
-			continue;
-		v = &l->vma[space->area[i].report];
-		count_pass(&v->record, sa->sequences);
-		for (int r = 0; r < NRP_SCAN_RUNS; r++)
-			count_pass(&v->run[r], sa->run_sequences[r]);
-	}
 }
 
 /* ---- one pass ------------------------------------------------------------------------ */
@@ -485,21 +359,6 @@ static int see_meanwhile(struct lane *l, const struct nrp_scan_visit *visit,
 	return r;
 }
 
-static void count_sequences(struct space_account *sa, const struct nrp_scan_visit *visit)
-{
-	int32_t seq = visit->rec.mm_scan_seq;
-
-	if (sa->started && seq > sa->last_seq)
-		sa->sequences += (uint32_t)nrp_scan_seq_since(seq, sa->last_seq);
-	sa->last_seq = seq;
-	sa->last_pass = visit->rec.time;
-	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads)) {
-		sa->nr_threads = visit->rec.nr_threads;
-		if (sa->nr_threads > sa->mm.nr_threads)
-			sa->mm.nr_threads = sa->nr_threads;
-	}
-}
-
 static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 		     const struct nrp_scan_meanwhile *meanwhile)
 {
@@ -515,13 +374,18 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 	r = see_meanwhile(l, visit, space, false);
 	if (r == 0 && !visit->judged)
 		r = see_meanwhile(l, visit, space, true);
-	if (r < 0 || !visit->judged)
+	if (r < 0)
 		return r;
+	if (!visit->judged) {
+		nrp_scan_accounts_faults(&l->accounts, space, meanwhile);
+		return 0;
+	}
 	l->passes++;
 	sa->mm.passes++;
-	count_sequences(sa, visit);
-	r = open_accounts(l, visit, space);
-	begin_pass(l, space);
+	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads) &&
+	    visit->rec.nr_threads > sa->mm.nr_threads)
+		sa->mm.nr_threads = visit->rec.nr_threads;
+	r = nrp_scan_accounts_begin(&l->accounts, visit, space);
 	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
 		r = run_pass(l, visit, space, n);
 	if (r == 0)
@@ -530,12 +394,11 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 		sa->mm.diverged = visit->rec.time;
 	if (r == 0)
 		r = record_ranges(l, visit);
-	for (size_t i = 0; r == 0 && i < visit->count; i++)
-		record_decision(l, visit, space, &l->trace->decision[visit->first + i]);
+	nrp_scan_accounts_record(&l->accounts, l->trace, visit, space, meanwhile);
 	if (r == 0)
 		r = see_meanwhile(l, visit, space, true);
 	sa->started = true;
-	end_pass(l, visit, space);
+	nrp_scan_accounts_end(&l->accounts, visit, space);
 	return r;
 }
 
@@ -545,7 +408,11 @@ static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *spa
 	struct lane *l = context;
 	enum nrp_known had[NRP_SCAN_RUNS];
 	int r = nrp_scan_evidence_fault(l->evidence, number, space->area[area].start, fault, had);
+	struct nrp_scan_account *a =
+		nrp_scan_account(&l->accounts, &space->area[area], l->accounts.record);
 
+	if (a)
+		nrp_scan_account_touched(a, fault->tid);
 	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
 		if (takes(n, had[n]))
 			nrp_scan_vma_touch(&space->lane[n].vma[area], fault->tid);
@@ -554,38 +421,26 @@ static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *spa
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-static bool starved(const struct vma_account *v, const struct account *a,
-		    const struct space_account *sa)
-{
-	return v->vma.last_seen == sa->last_pass && a->s.inactive &&
-	       a->s.sequences_since > (uint64_t)(sa->nr_threads > 0 ? sa->nr_threads : 1) + 1;
-}
-
 static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
 {
 	struct nrp_scan_lane out = { .passes = l->passes, .armed_ranges_recorded = l->recorded };
 
-	out.vma = calloc(l->nr_vmas ? l->nr_vmas : 1, sizeof(*out.vma));
+	out.vma = nrp_scan_accounts_close(&l->accounts);
 	out.mm = calloc(l->trace->nr_spaces, sizeof(*out.mm));
 	if (!out.vma || !out.mm) {
 		nrp_scan_lane_clear(&out);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < l->nr_vmas; i++) {
-		struct vma_account *v = &l->vma[i];
-		const struct space_account *sa = &l->space[v->space];
+	out.nr_vmas = l->accounts.nr_vmas;
+	for (size_t i = 0; i < out.nr_vmas; i++) {
+		struct nrp_scan_lane_vma *v = &out.vma[i];
 
-		out.vma[i] = v->vma;
-		out.vma[i].record = v->record.s;
-		out.vma[i].lane = v->run[0].s;
-		out.vma[i].record.starved = starved(v, &v->record, sa);
-		out.vma[i].lane.starved = starved(v, &v->run[0], sa);
-		out.vma[i].lane_certain = true;
-		for (int r = 1; r < NRP_SCAN_RUNS; r++)
-			out.vma[i].lane_certain &=
-				starved(v, &v->run[r], sa) == out.vma[i].lane.starved;
+		v->lane = nrp_scan_accounts_of(&l->accounts, i, 0);
+		v->lane_certain = true;
+		for (unsigned int r = 1; r < NRP_SCAN_RUNS; r++)
+			v->lane_certain &=
+				nrp_scan_accounts_of(&l->accounts, i, r).starved == v->lane.starved;
 	}
-	out.nr_vmas = l->nr_vmas;
 	for (uint32_t s = 0; s < l->trace->nr_spaces; s++)
 		if (l->space[s].mm.passes)
 			out.mm[out.nr_mms++] = l->space[s].mm;
@@ -628,7 +483,7 @@ static void free_lane(struct lane *l)
 	free(l->pending);
 	free(l->during);
 	free(l->space);
-	free(l->vma);
+	nrp_scan_accounts_clear(&l->accounts);
 	nrp_scan_evidence_free(l->evidence);
 }
 
@@ -648,14 +503,26 @@ int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
 	if (r == 0) {
 		l.space = calloc(trace.nr_spaces, sizeof(*l.space));
 		l.evidence = nrp_scan_evidence_new(l.policy.page_size, l.policy.huge_size);
-		r = l.space && l.evidence ? nrp_scan_walk(&trace, store, capture, &ops, err)
-					  : nrp_fail_nomem(err);
+		if (l.space && l.evidence &&
+		    nrp_scan_accounts_init(&l.accounts, trace.nr_spaces, NRP_SCAN_RUNS + 1) == 0)
+			r = nrp_scan_walk(&trace, store, capture, &ops, err);
+		else
+			r = nrp_fail_nomem(err);
 	}
 	if (r == 0 && hand_over(ret, &l) < 0)
 		r = nrp_fail_nomem(err);
 	free_lane(&l);
 	nrp_scan_trace_clear(&trace);
 	return r;
+}
+
+const struct nrp_scan_lane_range *nrp_scan_lane_first_added(const struct nrp_scan_lane *lane,
+							    uint64_t mm)
+{
+	for (size_t i = 0; i < lane->nr_ranges; i++)
+		if (lane->range[i].mm == mm && lane->range[i].recorded_pages < 0)
+			return &lane->range[i];
+	return NULL;
 }
 
 void nrp_scan_lane_clear(struct nrp_scan_lane *lane)

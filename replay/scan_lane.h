@@ -85,17 +85,31 @@ struct nrp_scan_ranges {
 /* 0 or -ENOMEM. */
 int nrp_scan_ranges_add(struct nrp_scan_ranges *list, const struct nrp_scan_lane_range *range);
 
+/* Why a VMA was PID_INACTIVE for the thread that scans, since the VMA has state. */
+enum nrp_scan_inactive {
+	NRP_INACTIVE_NEVER_SET, /* nobody faulted in it */
+	NRP_INACTIVE_CLEARED,   /* the thread's bit was set; the window's reset cleared it */
+	NRP_INACTIVE_OTHERS,    /* only other threads' bits were set */
+	NRP_NR_SCAN_INACTIVE
+};
+
 /*
- * Starved at the end: an eligible VMA, there at the last pass, not armed to its end for more than
- * nr_threads + 1 full sequences of its address space, and whose last visit left it out as
- * PID_INACTIVE.
+ * What scans did with a VMA. Starved at the end: an eligible VMA, there at the last pass, not armed
+ * to its end for more than nr_threads + 1 full sequences of its address space, and left out as
+ * PID_INACTIVE since it was last armed.
  */
 struct nrp_scan_starvation {
 	uint64_t last_complete; /* ns: last time armed up to its end, 0: never */
-	uint64_t armed_ranges;
-	uint64_t passes_since; /* passes over the address space since then, or since first seen */
-	uint64_t sequences_since; /* full sequences since then, or since first seen */
-	uint64_t inactive;        /* consecutive visits that left it out as PID_INACTIVE */
+	uint64_t completed;     /* so often */
+	uint64_t visits;        /* passes that came by it */
+	uint64_t armed_passes, armed_ranges;
+	uint64_t armed_entries;  /* pages */
+	uint64_t unknown_ranges; /* of armed_ranges: how many entries they armed is not known */
+	uint64_t passes_since;   /* passes over the address space since then, or since first seen */
+	uint64_t sequences_since;            /* full sequences since then, or since first seen */
+	uint64_t skips[NRP_NR_SCAN_SKIPS];   /* decisions that left it out, by reason */
+	uint64_t unarmed[NRP_NR_SCAN_SKIPS]; /* .. since it was last armed */
+	uint64_t inactive_by[NRP_NR_SCAN_INACTIVE]; /* of unarmed[PID_INACTIVE] */
 	bool starved;
 };
 
@@ -103,6 +117,7 @@ struct nrp_scan_starvation {
 struct nrp_scan_lane_vma {
 	uint64_t mm, vm_start, vm_end;  /* as last seen */
 	uint64_t first_seen, last_seen; /* ns */
+	uint64_t passes;                /* over its address space while it was there */
 	uint64_t vm_flags;
 	bool vm_flags_known;
 	struct nrp_scan_starvation record, lane;
@@ -140,7 +155,26 @@ struct nrp_scan_lane {
 int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
 		      const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
 		      struct nrp_error *err);
+/* The first range of an address space that the record does not have; NULL: none. */
+const struct nrp_scan_lane_range *nrp_scan_lane_first_added(const struct nrp_scan_lane *lane,
+							    uint64_t mm);
 /* Frees what it holds; accepts a zeroed object. */
 void nrp_scan_lane_clear(struct nrp_scan_lane *lane);
+
+/* ---- the recorded scans --------------------------------------------------------------- */
+
+/* What they did with each eligible VMA: its record is filled. */
+struct nrp_scan_record {
+	struct nrp_scan_lane_vma *vma;
+	size_t nr_vmas;
+	bool has_skips; /* skipped VMAs are on record: else nothing is known of visits and skips */
+};
+
+/* As nrp_scan_lane_verify(), in the same walk over the capture; record_clear() frees. */
+int nrp_scan_lane_verify_record(struct nrp_scan_verify *ret, struct nrp_scan_record *ret_record,
+				struct nrp_store *store, const struct nrp_capture *capture,
+				struct nrp_error *err);
+/* Frees what it holds; accepts a zeroed object. */
+void nrp_scan_record_clear(struct nrp_scan_record *record);
 
 #endif

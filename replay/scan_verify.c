@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Own-policy replay of scan passes: every variant against the record. */
-#include "replay/scan_lane.h"
+#include "replay/scan_accounts.h"
 #include "replay/scan_walk.h"
 
 #include <errno.h>
@@ -43,7 +43,8 @@ struct verifier {
 	const struct nrp_scan_trace *trace;
 	struct nrp_scan_verify *v;
 	struct candidate candidate[NRP_MAX_SCAN_CHECKS];
-	struct follow *follow;       /* [nr_spaces] */
+	struct follow *follow; /* [nr_spaces] */
+	struct nrp_scan_accounts accounts;
 	struct nrp_scan_vma *before; /* scratch: a lane's VMAs before the pass */
 	uint64_t most_states;        /* compared in this pass */
 	size_t *pending;             /* scratch: next fault of the pass to apply, per VMA */
@@ -459,10 +460,15 @@ static int verify_pass(void *context, size_t index, struct nrp_scan_space *space
 	end_passes(follow, space, visit->rec.time);
 	if (!visit->judged) {
 		f->v->unjudged++;
+		nrp_scan_accounts_faults(&f->accounts, space, meanwhile);
 		follow->started = false;
 		return 0;
 	}
 	f->v->passes++;
+	if (nrp_scan_accounts_begin(&f->accounts, visit, space) < 0)
+		return -ENOMEM;
+	nrp_scan_accounts_record(&f->accounts, f->trace, visit, space, meanwhile);
+	nrp_scan_accounts_end(&f->accounts, visit, space);
 	ending = new_ending(follow, visit->rec.end_time);
 	if (!ending || make_room(f, space->nr_areas) < 0)
 		return -ENOMEM;
@@ -481,8 +487,12 @@ static int verify_pass(void *context, size_t index, struct nrp_scan_space *space
 static int verify_fault(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
 			const struct nrp_hint_fault *fault)
 {
-	(void)context;
+	struct verifier *f = context;
+	struct nrp_scan_account *a = nrp_scan_account(&f->accounts, &space->area[area], 0);
+
 	(void)number;
+	if (a)
+		nrp_scan_account_touched(a, fault->tid);
 	for (size_t l = 0; l < space->nr_lanes; l++)
 		nrp_scan_vma_touch(&space->lane[l].vma[area], fault->tid);
 	return 0;
@@ -541,9 +551,17 @@ static void conclude(struct nrp_scan_verify *v, const struct nrp_scan_trace *t, 
 	}
 }
 
-int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
-			 const struct nrp_capture *capture, struct nrp_error *err)
+void nrp_scan_record_clear(struct nrp_scan_record *record)
 {
+	free(record->vma);
+	memset(record, 0, sizeof(*record));
+}
+
+int nrp_scan_lane_verify_record(struct nrp_scan_verify *ret, struct nrp_scan_record *ret_record,
+				struct nrp_store *store, const struct nrp_capture *capture,
+				struct nrp_error *err)
+{
+	struct nrp_scan_record record = { 0 };
 	struct nrp_scan_verify v = { 0 };
 	struct nrp_scan_trace trace = { 0 };
 	struct verifier f = { .trace = &trace, .v = &v };
@@ -564,8 +582,16 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 		add_candidates(&f, &host);
 		ops.nr_lanes = v.nr_checks;
 		f.follow = calloc(trace.nr_spaces, sizeof(*f.follow));
-		r = f.follow ? nrp_scan_walk(&trace, store, capture, &ops, err)
-			     : nrp_fail_nomem(err);
+		if (f.follow && nrp_scan_accounts_init(&f.accounts, trace.nr_spaces, 1) == 0)
+			r = nrp_scan_walk(&trace, store, capture, &ops, err);
+		else
+			r = nrp_fail_nomem(err);
+	}
+	if (r == 0) {
+		record.vma = nrp_scan_accounts_close(&f.accounts);
+		record.nr_vmas = f.accounts.nr_vmas;
+		record.has_skips = trace.has_skips;
+		r = record.vma ? 0 : nrp_fail_nomem(err);
 	}
 	if (r == 0) {
 		v.has_skips = trace.has_skips;
@@ -573,12 +599,25 @@ int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
 		v.idle = trace.nr_passes - v.passes - v.unjudged;
 		conclude(&v, &trace, has_cpuset);
 		*ret = v;
+		*ret_record = record;
 	}
+	nrp_scan_accounts_clear(&f.accounts);
 	for (uint32_t s = 0; f.follow && s < trace.nr_spaces; s++)
 		free(f.follow[s].ending);
 	free(f.follow);
 	free(f.before);
 	free(f.pending);
 	nrp_scan_trace_clear(&trace);
+	return r;
+}
+
+int nrp_scan_lane_verify(struct nrp_scan_verify *ret, struct nrp_store *store,
+			 const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_scan_record record;
+	int r = nrp_scan_lane_verify_record(ret, &record, store, capture, err);
+
+	if (r == 0)
+		nrp_scan_record_clear(&record);
 	return r;
 }

@@ -31,18 +31,36 @@ struct fault_pass {
 	const struct nrp_host_facts *facts;
 	struct nrp_filter_check *filter;
 	struct nrp_trace_counts counts;
-	struct nrp_pages *pages;   /* payload: number of faults */
+	struct nrp_pages *pages;   /* payload: struct seen_page */
 	struct nrp_pages *mms;     /* payload: struct nrp_coverage, page 0 */
 	struct nrp_coverage *last; /* of last_mm; no other is made while faults are read */
 	uint64_t last_mm;
 };
+
+struct seen_page {
+	uint32_t faults;
+	uint32_t nodes; /* bit n: from node n, or from one above 31 */
+};
+
+static void count_sight(struct fault_pass *p, struct nrp_coverage *c, struct seen_page *seen)
+{
+	if (seen->faults < 3) {
+		p->v->pages_seen[seen->faults]++;
+		c->pages_seen[seen->faults]++;
+		if (seen->faults) {
+			p->v->pages_seen[seen->faults - 1]--;
+			c->pages_seen[seen->faults - 1]--;
+		}
+	}
+	seen->faults += seen->faults < UINT32_MAX;
+}
 
 static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 {
 	uint64_t size = nrp_host_page_size(p->facts);
 	uint32_t pages = nrp_fault_pages(f);
 	struct nrp_coverage *c;
-	uint64_t *seen;
+	struct seen_page *seen;
 
 	nrp_filter_check_fault(p->filter, f);
 	nrp_count_fault(&p->counts, f, p->facts);
@@ -60,15 +78,9 @@ static int see_fault(struct fault_pass *p, const struct nrp_hint_fault *f)
 		return -ENOMEM;
 	p->last = c;
 	p->last_mm = f->mm;
-	if (*seen < 3) {
-		p->v->pages_seen[*seen]++;
-		c->pages_seen[*seen]++;
-		if (*seen) {
-			p->v->pages_seen[*seen - 1]--;
-			c->pages_seen[*seen - 1]--;
-		}
-		++*seen;
-	}
+	count_sight(p, c, seen);
+	if (!NRP_NULL(f, hint_fault, this_nid) && f->this_nid >= 0)
+		seen->nodes |= UINT32_C(1) << (f->this_nid < 31 ? f->this_nid : 31);
 	c->faults++;
 	return 0;
 }
@@ -87,6 +99,17 @@ static int pass_faults(struct fault_pass *p, struct nrp_store *store,
 	}
 	nrp_cursor_close(cursor);
 	return r;
+}
+
+/* Pages whose faults' nodes are not known count under 0 nodes. */
+static void count_faulters(struct fault_pass *p)
+{
+	const struct seen_page *seen;
+	size_t position = 0;
+	uint64_t mm, page;
+
+	while ((seen = nrp_pages_next(p->pages, &position, &mm, &page)))
+		nrp_faulters_add(&p->v->faulters, seen->nodes, seen->faults);
 }
 
 /* ---- scan passes per address space -------------------------------------------------- */
@@ -311,6 +334,7 @@ static int verify_limiter(struct nrp_verify *v, struct nrp_store *store,
 
 void nrp_verify_clear(struct nrp_verify *verify)
 {
+	nrp_scan_record_clear(&verify->scan_record);
 	nrp_attempts_clear(&verify->attempts);
 	verify->has_attempts = false;
 }
@@ -322,7 +346,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	p.pages = nrp_pages_new(sizeof(uint64_t));
+	p.pages = nrp_pages_new(sizeof(struct seen_page));
 	p.mms = nrp_pages_new(sizeof(struct nrp_coverage));
 	if (!p.pages || !p.mms || nrp_filter_check_new(&p.filter, &capture->facts) < 0)
 		r = nrp_fail_nomem(err);
@@ -334,6 +358,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 		r = count_damage(ret, store, capture, err);
 	if (r == 0) {
 		keep_coverage(&p);
+		count_faulters(&p);
 		ret->hint_faults = p.counts.hint_faults;
 		ret->seconds = (double)(capture->last_time - capture->first_time) * 1e-9;
 		nrp_filter_check_finish(p.filter, &ret->check[ret->nr_checks++]);

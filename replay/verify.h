@@ -12,6 +12,7 @@
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
 #include "replay/scan_lane.h"
+#include "replay/faulters.h"
 #include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 16
@@ -94,6 +95,7 @@ struct nrp_verify {
 	uint64_t pages_seen[3]; /* pages with one, two, three or more hint faults */
 	struct nrp_coverage coverage[NRP_MAX_COVERAGE]; /* most faults first */
 	size_t nr_coverage;
+	struct nrp_faulters faulters; /* of each address space's pages for itself */
 	uint64_t hint_faults;
 	uint64_t damaged_gaps;          /* losses by damage of the capture's file */
 	uint64_t shared_faults;         /* on pages that more than one address space maps */
@@ -103,6 +105,7 @@ struct nrp_verify {
 	struct nrp_task_moves moves;
 	struct nrp_attempts attempts; /* as a replay uses them */
 	bool has_attempts;
+	struct nrp_scan_record scan_record; /* empty without passes that can be judged */
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_lock_host locks;

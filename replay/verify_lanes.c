@@ -197,7 +197,7 @@ static int check_scans(struct nrp_verify *v, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
 {
 	struct nrp_error why = NRP_ERROR_INIT;
-	int r = nrp_scan_lane_verify(&v->scan, store, capture, &why);
+	int r = nrp_scan_lane_verify_record(&v->scan, &v->scan_record, store, capture, &why);
 
 	if (r == -ENODATA)
 		return 0;

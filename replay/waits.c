@@ -179,9 +179,8 @@ void nrp_waits_clear(struct nrp_waits *waits)
 	memset(waits, 0, sizeof(*waits));
 }
 
-struct nrp_fault_waits nrp_waits_of_fault(const struct nrp_waits *waits, uint64_t time, int32_t tid)
+size_t nrp_waits_first_of_fault(const struct nrp_waits *waits, uint64_t time, int32_t tid)
 {
-	struct nrp_fault_waits sum = { 0 };
 	const struct nrp_wait_link key = { .time = time, .tid = tid };
 	size_t low = 0, high = waits->nr_links;
 
@@ -193,10 +192,16 @@ struct nrp_fault_waits nrp_waits_of_fault(const struct nrp_waits *waits, uint64_
 		else
 			high = middle;
 	}
-	for (;
-	     low < waits->nr_links && waits->link[low].time == time && waits->link[low].tid == tid;
-	     low++) {
-		const struct nrp_wait *w = &waits->at[waits->link[low].wait];
+	return low;
+}
+
+struct nrp_fault_waits nrp_waits_of_fault(const struct nrp_waits *waits, uint64_t time, int32_t tid)
+{
+	struct nrp_fault_waits sum = { 0 };
+
+	for (size_t i = nrp_waits_first_of_fault(waits, time, tid);
+	     i < waits->nr_links && waits->link[i].time == time && waits->link[i].tid == tid; i++) {
+		const struct nrp_wait *w = &waits->at[waits->link[i].wait];
 
 		count(w->certainty == NRP_WAIT_AMBIGUOUS ? &sum.possible : &sum.certain, w);
 	}

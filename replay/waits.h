@@ -117,6 +117,8 @@ struct nrp_fault_waits {
 	struct nrp_wait_count possible; /* ambiguous: it is one of several candidates */
 };
 
+/* Where its links begin, if it has any. */
+size_t nrp_waits_first_of_fault(const struct nrp_waits *waits, uint64_t time, int32_t tid);
 struct nrp_fault_waits nrp_waits_of_fault(const struct nrp_waits *waits, uint64_t time,
 					  int32_t tid);
 

@@ -40,10 +40,12 @@ static bool make_books(struct nrp_worlds *w, bool shared)
 	w->locality = nrp_locality_new(w->nr_nodes, w->nr_worlds);
 	w->task_numbers = nrp_pages_new(sizeof(uint64_t));
 	w->preference_numbers = nrp_pages_new(sizeof(uint64_t));
-	if (shared)
+	if (shared) {
 		w->shared = nrp_shared_pages_new();
+		w->faulters = nrp_worlds_new_faulters();
+	}
 	return w->pages && w->spaces && w->locality && w->task_numbers && w->preference_numbers &&
-	       (w->shared || !shared);
+	       ((w->shared && w->faulters) || !shared);
 }
 
 int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
@@ -60,6 +62,7 @@ int nrp_worlds_new(struct nrp_worlds **ret, const struct nrp_host_facts *facts,
 	w->host_filter = host_filter;
 	w->page_shift = (unsigned int)__builtin_ctzll(nrp_host_page_size(facts));
 	w->period_max_ns = period_max_ms * 1000000;
+	w->counts.now = -1;
 	w->origin = origin;
 	w->nr_nodes = count_nodes(facts);
 	w->nr_worlds = nr_worlds;
@@ -107,6 +110,8 @@ struct nrp_worlds *nrp_worlds_free(struct nrp_worlds *w)
 	nrp_address_spaces_free(w->spaces);
 	nrp_locality_free(w->locality);
 	nrp_shared_pages_free(w->shared);
+	nrp_pages_free(w->faulters);
+	free(w->counts.of);
 	nrp_pages_free(w->task_numbers);
 	nrp_pages_free(w->preference_numbers);
 	free(w->preferences);
@@ -239,8 +244,8 @@ static void find_scan(struct nrp_worlds *w, struct nrp_step *s)
 }
 
 /* Known under another name from now on: what the old one stood for, ends. */
-static void join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, uint64_t vfn,
-		       struct nrp_page *leader)
+static int join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, uint64_t vfn,
+		      struct nrp_page *leader)
 {
 	struct nrp_page *p = nrp_page_table_find(w->pages, s->mm, own, vfn);
 	uint32_t vma = s->range == NRP_NO_RANGE ? leader->vma : s->mm->ranges[s->range].vma;
@@ -250,7 +255,7 @@ static void join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, u
 		p->pages = 0;
 	}
 	if (!leader->seen)
-		return;
+		return 0;
 	if (!leader->mappings) {
 		leader->mappings = 1;
 		w->totals.shared_pages++;
@@ -258,6 +263,7 @@ static void join_names(struct nrp_worlds *w, struct nrp_step *s, uint32_t own, u
 	if (leader->mappings < UINT8_MAX)
 		leader->mappings++;
 	nrp_locality_join(w->locality, leader->vma, vma);
+	return nrp_worlds_join_faulters(w, own, vfn, leader);
 }
 
 static uint64_t vm_start_of(const struct nrp_hint_fault *f)
@@ -271,7 +277,7 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 	uint64_t vfn = s->f->addr >> w->page_shift;
 	uint32_t pages = NRP_NULL(s->f, hint_fault, pages) ? 0 : s->f->pages;
 	struct nrp_page_name name = { .space = number, .vfn = vfn };
-	bool joined = false, parted = false;
+	bool joined = false, parted = false, shared = false;
 	struct nrp_mm *mm = s->mm;
 
 	if (w->shared && !NRP_NULL(s->f, hint_fault, page) && s->f->page && pages <= 1) {
@@ -282,6 +288,7 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 		if (nrp_shared_pages_see(w->shared, &name, s->f->page, vm_start_of(s->f),
 					 mapped_often || is_shared, &joined, &parted) < 0)
 			return -ENOMEM;
+		shared = mapped_often || is_shared;
 		mm = nrp_address_space(w->spaces, (uint32_t)name.space);
 	}
 	s->page = nrp_page_table_get(w->pages, mm, (uint32_t)name.space, name.vfn, pages);
@@ -293,9 +300,11 @@ static int find_page(struct nrp_worlds *w, struct nrp_step *s, uint32_t number)
 					      .mm = s->page->mm,
 					      .pages = s->page->pages };
 	}
-	if (joined)
-		join_names(w, s, number, vfn, s->page);
-	return 0;
+	if (joined && join_names(w, s, number, vfn, s->page) < 0)
+		return -ENOMEM;
+	if (!shared && (!w->shared || s->page->mappings < 2))
+		return 0;
+	return nrp_worlds_count_faulter(w, s->page, s->this);
 }
 
 /* ---- one fault: in the worlds ------------------------------------------------------- */
@@ -361,6 +370,7 @@ static int step_each(struct nrp_worlds *w, const struct nrp_step *s, struct nrp_
 		place[i] = before[i];
 		nrp_world_step(w, i, s, &place[i]);
 		nrp_places_add(places, UINT32_C(1) << i, &place[i]);
+		w->attempted_in |= (uint32_t)(s->attempted && w->world[i].tries) << i;
 	}
 	return nrp_worlds_book_changes(w, s, before, place);
 }
@@ -452,6 +462,10 @@ static void leave(struct nrp_worlds *w, const struct nrp_step *s, uint64_t attem
 	w->totals.observed_moved_pages += s->moved ? s->pages : 0;
 	w->totals.observed_remote_faults += s->src != s->this;
 	if (s->moved) {
+		bool back = p->moved_at && p->moved_from == s->observed_nid;
+
+		w->totals.moves_back += back;
+		w->totals.moved_back_pages += back ? s->pages : 0;
 		p->moved_from = (int16_t)s->src;
 		p->moved_at = s->attempted ? attempt_end : s->time;
 	}
@@ -478,6 +492,8 @@ static int follow(struct nrp_worlds *w, struct nrp_step *s, uint64_t attempt_end
 		count_plain(w, s);
 	else if (step_worlds(w, s, nid) < 0)
 		return -ENOMEM;
+	else
+		w->counts.stepped = true;
 	if (nrp_worlds_prefer(w, s, nid) < 0)
 		return -ENOMEM;
 	if (s->range != NRP_NO_RANGE)
@@ -505,10 +521,17 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 	int64_t number;
 
 	w->now = f->time;
+	w->attempted_in = 0;
 	s.pages = nrp_fault_pages(f);
 	s.moved = nrp_fault_moved(f);
 	s.attempted =
 		f->attempt != NRP_ATTEMPT_NONE && nrp_attempt_of_fault(&attempt, f, &has_jiffies);
+	number = NRP_NULL(f, hint_fault, mm) ? -1 : nrp_address_space_of(w->spaces, f->mm);
+	if (number < 0 && !NRP_NULL(f, hint_fault, mm))
+		return -ENOMEM;
+	if (number != w->counts.now && nrp_worlds_enter_space(w, number) < 0)
+		return -ENOMEM;
+	nrp_worlds_count_record(w, number, &s);
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr) ||
 	    NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, this_nid) ||
 	    f->src_nid < 0 || f->src_nid >= w->nr_nodes || f->this_nid < 0 ||
@@ -529,9 +552,6 @@ int nrp_worlds_fault(struct nrp_worlds *w, const struct nrp_hint_fault *f,
 		w->tried++;
 		w->succeeded += s.moved;
 	}
-	number = nrp_address_space_of(w->spaces, f->mm);
-	if (number < 0)
-		return -ENOMEM;
 	s.mm = nrp_address_space(w->spaces, (uint32_t)number);
 	s.task = nrp_worlds_task(w, f->tid);
 	if (!s.task)
@@ -595,6 +615,8 @@ int nrp_worlds_finish(struct nrp_worlds *w, uint64_t end_time)
 			nrp_worlds_close_page(w, p);
 	nrp_worlds_enter_remote(w);
 	nrp_worlds_enter_refused(w);
+	if (nrp_worlds_enter_space(w, -1) < 0)
+		return -ENOMEM;
 	for (int i = 0; i < w->nr_worlds; i++)
 		add_common(w, &w->world[i].result);
 	if (w->failed ||

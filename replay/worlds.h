@@ -14,6 +14,7 @@
 #define NRP_WORLDS_H
 
 #include "numareplay/store.h"
+#include "replay/faulters.h"
 #include "replay/locality.h"
 #include "replay/policies/migrate_filter.h"
 #include "replay/policies/migrate_ratelimit.h"
@@ -94,6 +95,13 @@ struct nrp_worlds_totals {
 	/* Share of the top 1 % of pages in remote page-seconds, on record and in world 0. */
 	double concentration, world_concentration;
 	uint64_t pages; /* known at the end */
+	/* Recorded moves that took a page back to where its last recorded move came from. */
+	uint64_t moves_back, moved_back_pages;
+};
+
+/* What an address space has on record or in a world. */
+struct nrp_space_count {
+	uint64_t faults, moved_pages;
 };
 
 struct nrp_worlds;
@@ -136,6 +144,15 @@ int nrp_worlds_finish(struct nrp_worlds *worlds, uint64_t end_time);
 const struct nrp_world_result *nrp_worlds_result(const struct nrp_worlds *worlds, int world);
 const struct nrp_worlds_totals *nrp_worlds_totals(const struct nrp_worlds *worlds);
 const struct nrp_locality *nrp_worlds_locality(const struct nrp_worlds *worlds);
+/* Address spaces with a pass or a fault, from 0; *ret_mm: the kernel's pointer. */
+uint32_t nrp_worlds_nr_spaces(const struct nrp_worlds *worlds);
+/* @world -1: on record. */
+struct nrp_space_count nrp_worlds_space_count(struct nrp_worlds *worlds, uint32_t space, int world,
+					      uint64_t *ret_mm);
+/* Of pages that several address spaces may map. */
+struct nrp_faulters nrp_worlds_faulters(struct nrp_worlds *worlds);
+/* Of the last fault: worlds that made its recorded attempt, too. */
+uint32_t nrp_worlds_tried(const struct nrp_worlds *worlds);
 /* Node of a page in a world; -1: never seen. */
 int nrp_worlds_location(struct nrp_worlds *worlds, int world, uint64_t mm, uint64_t page,
 			bool *ret_tainted);

@@ -152,8 +152,18 @@ struct nrp_worlds {
 	uint64_t tick_time, tick;         /* last pair of time and jiffies */
 	uint64_t ticks_at, ticks;         /* a time (0: none) and its jiffies */
 	bool have_tick;
-	bool failed;  /* out of memory where nobody could be told */
-	uint64_t now; /* of the record that is fed */
+	uint32_t attempted_in; /* worlds that made the attempt of the last fault */
+	/* Counts per address space (worlds_counts.c). */
+	struct {
+		struct nrp_space_count *of; /* [nr_spaces][nr_worlds + 2]: worlds, all, record */
+		uint32_t nr_spaces;
+		int64_t now;  /* of the faults since the last change; -1: none */
+		bool stepped; /* results of single worlds may have changed since then */
+		struct nrp_space_count before[NRP_MAX_WORLDS], all;
+	} counts;
+	struct nrp_pages *faulters; /* keyed by page; with shared */
+	bool failed;                /* out of memory where nobody could be told */
+	uint64_t now;               /* of the record that is fed */
 };
 
 /* Seconds since the origin. */
@@ -244,6 +254,18 @@ uint32_t nrp_worlds_try(struct nrp_worlds *w, uint32_t worlds, const struct nrp_
 /* Enter the counts that worlds have in common. */
 void nrp_worlds_enter_remote(struct nrp_worlds *w);
 void nrp_worlds_enter_refused(struct nrp_worlds *w);
+
+/* ---- worlds_counts.c: counts per address space and shared page ------------------------- */
+
+/* The faults that follow are of this address space; -1: of none that is known. */
+int nrp_worlds_enter_space(struct nrp_worlds *w, int64_t number);
+void nrp_worlds_count_record(struct nrp_worlds *w, int64_t number, const struct nrp_step *s);
+struct nrp_pages *nrp_worlds_new_faulters(void);
+/* A fault on a page that several address spaces may map. */
+int nrp_worlds_count_faulter(struct nrp_worlds *w, const struct nrp_page *page, int nid);
+/* The page known as (@space, @vfn) so far is @leader. */
+int nrp_worlds_join_faulters(struct nrp_worlds *w, uint32_t space, uint64_t vfn,
+			     const struct nrp_page *leader);
 
 /* ---- worlds_quiet.c: worlds that agree share a step where nothing happened on record -- */
 

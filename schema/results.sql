@@ -65,6 +65,104 @@ CREATE TABLE IF NOT EXISTS coverage (
 	PRIMARY KEY (capture_id, mm)
 ) STRICT, WITHOUT ROWID;
 
+-- What scans did with each VMA that they can arm: on record, and in a lane with another scan.vma.
+-- Passes that the capture cuts off or that lost events are left out.
+CREATE TABLE IF NOT EXISTS scan_vma (
+	id INTEGER PRIMARY KEY,            -- number
+	capture_id INTEGER NOT NULL REFERENCES capture(id) ON DELETE CASCADE, -- capture
+	replay_id INTEGER REFERENCES replay(id) ON DELETE CASCADE, -- replay; NULL: the recorded scans
+	lane TEXT NOT NULL,                -- 'record', 'old' or 'new'
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	vm_start INTEGER NOT NULL,         -- bytes; as last seen
+	vm_end INTEGER NOT NULL,           -- bytes; as last seen
+	vm_flags INTEGER,                  -- VM_* bits; NULL: no range on record showed them
+	first_seen INTEGER NOT NULL,       -- ns; first pass over its address space that could know it
+	last_seen INTEGER NOT NULL,        -- ns; last pass over its address space while it was there
+	passes INTEGER NOT NULL,           -- passes over its address space while it was there
+	visits INTEGER,                    -- passes that came by it; NULL: skips are not on record (before 6.7)
+	armed_passes INTEGER NOT NULL,     -- passes that armed a range of it
+	armed_ranges INTEGER NOT NULL,     -- ranges
+	armed_pages INTEGER,               -- entries armed; NULL: not known of all ranges, or the lane's
+	                                   -- address space has left the record
+	completed INTEGER NOT NULL,        -- times armed up to its end
+	last_complete INTEGER,             -- ns; the last time; NULL: never
+	since_ns INTEGER NOT NULL,         -- ns from then, or from first_seen, to last_seen
+	passes_since INTEGER NOT NULL,     -- passes over its address space since then
+	sequences_since INTEGER NOT NULL,  -- full sequences of its address space since then
+	skips_ineligible INTEGER,          -- decisions that left it out: unsuitable, shared_ro, inaccessible
+	skips_scan_delay INTEGER,          -- too new
+	skips_pid_inactive INTEGER,        -- not used by the thread that scans
+	skips_seq_completed INTEGER,       -- scanned in this sequence
+	row_scan_delay INTEGER,            -- of these, since it was last armed
+	row_pid_inactive INTEGER,          -- of these, since it was last armed
+	row_seq_completed INTEGER,         -- of these, since it was last armed
+	inactive_never_set INTEGER,        -- of row_pid_inactive: no thread's bit was ever set
+	inactive_cleared INTEGER,          -- the thread's bit had been set; the window's reset cleared it
+	inactive_others INTEGER,           -- only bits of other threads had been set
+	starved INTEGER,                   -- 1: there at the end, more than nr_threads + 1 sequences since, and
+	                                   -- pid_inactive; NULL: skips are not on record
+	certain INTEGER NOT NULL           -- 1: starved is the same whatever unknown facts are
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS scan_vma_owner ON scan_vma (capture_id, replay_id);
+
+-- Where a lane with another scan.vma leaves the record, per address space.
+CREATE TABLE IF NOT EXISTS scan_divergence (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	lane TEXT NOT NULL,                -- 'old' or 'new'
+	ordinal INTEGER NOT NULL,          -- position; a pointer may serve several address spaces in turn
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	passes INTEGER NOT NULL,           -- passes over it
+	diverged INTEGER,                  -- ns; first pass that arms other ranges than on record; NULL: none
+	uncertain INTEGER,                 -- ns; first pass that hangs on unknown facts; NULL: none
+	added_time INTEGER,                -- ns; pass of the first range that the record does not have; NULL: none
+	added_start INTEGER,               -- bytes; that range
+	added_end INTEGER,                 -- bytes; that range
+	added_by TEXT,                     -- rule that let its VMA through
+	added_certain INTEGER,             -- 1: whatever unknown facts are
+	PRIMARY KEY (replay_id, lane, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- How hinting faults ended: those that led nowhere, and those that moved their page.
+CREATE TABLE IF NOT EXISTS fault_outcome (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	lane TEXT NOT NULL,                -- 'record'; 'old', 'new': of a lane that did not run on the host
+	outcome TEXT NOT NULL,             -- 'local' (the page was on the thread's node), 'refused' (left
+	                                   -- elsewhere by policy or filter), 'limited' (by the rate limiter),
+	                                   -- 'failed' (the attempt), 'moved', 'moved_back' (of moved: a later fault
+	                                   -- took the page back to where it came from), 'open' (outcome not on
+	                                   -- record), 'unplaced' (a node is not known)
+	pages INTEGER,                     -- base pages of these faults; NULL: a lane's
+	value REAL,                        -- faults; NULL: only the bounds are known
+	lower REAL,                        -- faults; at least
+	upper REAL,                        -- faults; at most; NULL: no bound
+	PRIMARY KEY (replay_id, lane, outcome)
+) STRICT, WITHOUT ROWID;
+
+-- Pages by the number of nodes whose threads faulted on them.
+CREATE TABLE IF NOT EXISTS faulter_nodes (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	pages_of TEXT NOT NULL,            -- 'all': pages or folios of each address space for itself; 'shared':
+	                                   -- base pages that were mapped more than once, under all their names
+	nodes INTEGER NOT NULL,            -- distinct nodes of the faulting threads; 16: so many or more
+	pages INTEGER NOT NULL,            -- pages
+	faults INTEGER NOT NULL,           -- hinting faults on them
+	PRIMARY KEY (replay_id, pages_of, nodes)
+) STRICT, WITHOUT ROWID;
+
+-- What single address spaces have on record and in the lanes.
+CREATE TABLE IF NOT EXISTS lane_process (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	lane TEXT NOT NULL,                -- 'record'; 'old', 'new': of a lane that did not run on the host
+	measure TEXT NOT NULL,             -- 'hint_faults', 'migrated_pages', 'page_migration_waits' or
+	                                   -- 'page_migration_wait_ns' (of its tasks, whoever moved the page)
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	value REAL NOT NULL,               -- on record; in the lane's central world
+	lower REAL NOT NULL,               -- at least
+	upper REAL,                        -- at most; NULL: no bound
+	PRIMARY KEY (replay_id, lane, measure, mm)
+) STRICT, WITHOUT ROWID;
+
 -- ---- views --------------------------------------------------------------------------------
 
 DROP VIEW IF EXISTS report_capture;
@@ -105,3 +203,20 @@ SELECT replay_id, tid AS waiter, cause_tid AS blocker, cause, count(*) AS waits,
 FROM wait_cause
 GROUP BY replay_id, tid, cause_tid, cause
 ORDER BY replay_id, sum(ns) DESC;
+
+-- Starved VMAs, the worst first: those without a complete scan for most sequences; of these the largest.
+DROP VIEW IF EXISTS report_starved;
+CREATE VIEW report_starved AS
+SELECT v.capture_id, v.replay_id, v.lane,
+	row_number() OVER (PARTITION BY v.capture_id, v.replay_id, v.lane ORDER BY v.sequences_since DESC,
+		v.vm_end - v.vm_start DESC, v.mm, v.vm_start) AS rank,
+	v.mm, v.vm_start, v.vm_end, v.vm_end - v.vm_start AS bytes, v.last_complete, v.since_ns,
+	v.passes_since, v.sequences_since, v.row_pid_inactive, v.inactive_never_set, v.inactive_cleared,
+	v.inactive_others,
+	CAST(v.armed_pages * coalesce(c.page_size, 4096) AS REAL) / nullif(v.armed_passes, 0)
+		AS armed_bytes_per_pass,
+	v.certain
+FROM scan_vma v
+JOIN capture c ON c.id = v.capture_id
+WHERE v.starved
+ORDER BY v.capture_id, v.replay_id, v.lane, rank;

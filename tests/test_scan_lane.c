@@ -178,7 +178,7 @@ static void test_starved_is_more_than_one_sequence_beyond_the_threads(void **sta
 		assert_int_equal(b->first_seen, AT(50000));
 		assert_int_equal(b->record.last_complete, 0);
 		assert_int_equal(b->record.sequences_since, sequences);
-		assert_int_equal(b->record.inactive, sequences + 1);
+		assert_int_equal(b->record.unarmed[NRP_SCAN_SKIP_PID_INACTIVE], sequences + 1);
 		assert_int_equal(b->record.starved, sequences == 3);
 		assert_int_equal(b->lane.starved, sequences == 3);
 		assert_true(b->lane_certain);
@@ -280,7 +280,7 @@ static void test_p1_scans_untouched_vmas_once(void **state)
 		assert_true(lane.vma[i].lane.starved);
 		assert_true(lane.vma[i].lane_certain);
 		assert_int_equal(lane.vma[i].lane.last_complete, AT(1000));
-		assert_int_equal(lane.vma[i].lane.inactive, 4);
+		assert_int_equal(lane.vma[i].lane.unarmed[NRP_SCAN_SKIP_PID_INACTIVE], 4);
 		assert_false(lane.vma[i].record.starved);
 		assert_int_equal(lane.vma[i].record.last_complete, AT(5000));
 	}

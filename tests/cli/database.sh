@@ -115,12 +115,13 @@ done
 
 # A disk that is full: nothing is told, nothing stays.
 cp good.db full.db
-(ulimit -f 150 && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full.db) >out 2>err
+full=$(($(stat -c %s good.db) / 1024 + 8))
+(ulimit -f $full && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full.db) >out 2>err
 [ $? -eq 5 ] && ok || not_ok "status of an import on a full disk"
 want_error 'full.db: '
 want_same out /dev/null
 want_same full.db good.db
-(ulimit -f 150 && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full-new.db) >out 2>err
+(ulimit -f $full && exec "$NRP" import "$DATA/limiter-6.12.dat" -o full-new.db) >out 2>err
 want_error 'full-new.db: '
 want_absent full-new.db
 
