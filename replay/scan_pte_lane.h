@@ -4,8 +4,8 @@
  * answers? The test must hold when the scanner came by, the record shows the counts when the fault
  * came; spec scan.md 7.1 bridges the two.
  *
- * Fed in time order with task_life, scan_pass, scan_range and page_fault records, and asked once per
- * hint_fault. State per page and per 2 MiB of scanned address space; a fault costs O(1).
+ * Fed in time order with task_life, scan_pass, scan_range and page_fault records, and asked once
+ * per hint_fault. State per page and per 2 MiB of scanned address space; a fault costs O(1).
  */
 #ifndef NRP_SCAN_PTE_LANE_H
 #define NRP_SCAN_PTE_LANE_H
