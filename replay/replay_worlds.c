@@ -281,6 +281,8 @@ static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const 
 			ret = nrp_scan_effects_pass(d->effects[i], d->worlds, row);
 		else if (kind == NRP_STREAM_RANGE)
 			ret = nrp_scan_effects_range(d->effects[i], d->worlds, row);
+		else if (kind == NRP_STREAM_PAGE_FAULT)
+			ret = nrp_scan_effects_page_fault(d->effects[i], row);
 	}
 	return ret;
 }
@@ -326,6 +328,8 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 			break;
 		case NRP_STREAM_RANGE:
 			ret = nrp_worlds_scan_range(d->worlds, row);
+			break;
+		case NRP_STREAM_PAGE_FAULT:
 			break;
 		case NRP_STREAM_FAULT:
 			prefetch(d, stream);
@@ -433,6 +437,13 @@ static int make_cadences(struct feed *d, struct nrp_store *store, const struct n
 	return ret;
 }
 
+/* Do page faults say more about a lane? Not if some are lost: what is missing counts, too. */
+static bool wants_writes(const struct nrp_replay *r)
+{
+	return !r->lossy && ((!r->lane[0].observed && r->lane[0].pte >= 0) ||
+			     (!r->lane[1].observed && r->lane[1].pte >= 0));
+}
+
 int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			  const struct nrp_capture *capture, bool shared, struct nrp_error *err)
 {
@@ -475,7 +486,8 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			&d.worlds, &capture->facts, (enum nrp_filter_variant)r->filter.chosen,
 			r->scans.period_max_ms, capture->first_time, shared, configs, n, err);
 	if (ret == 0)
-		ret = nrp_replay_stream_open(&stream, store, capture->id, columns, err);
+		ret = nrp_replay_stream_open(&stream, store, capture->id, columns, wants_writes(r),
+					     err);
 	if (ret == 0)
 		ret = feed(&d, stream, err);
 	if (ret == 0 && (nrp_worlds_finish(d.worlds, capture->last_time) < 0 ||

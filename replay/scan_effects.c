@@ -303,6 +303,11 @@ int nrp_scan_effects_life(struct nrp_scan_effects *e, const struct nrp_task_life
 	return e->filter ? nrp_scan_pte_lane_life(e->filter, life) : 0;
 }
 
+int nrp_scan_effects_page_fault(struct nrp_scan_effects *e, const struct nrp_page_fault *fault)
+{
+	return e->filter ? nrp_scan_pte_lane_page_fault(e->filter, fault) : 0;
+}
+
 int nrp_scan_effects_pass(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			  const struct nrp_scan_pass *pass)
 {

@@ -42,6 +42,9 @@ struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *effects)
 int nrp_scan_effects_life(struct nrp_scan_effects *effects, const struct nrp_task_life *life);
 int nrp_scan_effects_pass(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			  const struct nrp_scan_pass *pass);
+/* Only if the lane has a filter of its own, and no event was lost. */
+int nrp_scan_effects_page_fault(struct nrp_scan_effects *effects,
+				const struct nrp_page_fault *fault);
 int nrp_scan_effects_range(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			   const struct nrp_scan_range *range);
 /* Is the fault there in the lane? @worlds have not seen it yet. */

@@ -15,6 +15,10 @@
 /* Forks between a process and the ancestor whose scanned entries it may have inherited. */
 #define MAX_ANCESTORS 8
 #define NR_HOLDERS 64 /* faults that came last: far more than there are at once on one page */
+/* Address spaces of a family whose writes are followed. */
+#define MAX_MEMBERS 4
+/* Bit of a page fault's error code. */
+#define ERROR_WRITE 2
 
 /* Processes that may share anonymous pages: related by forks without an exec in between. */
 struct family {
@@ -25,6 +29,10 @@ struct family {
 	struct {
 		uint64_t mm, time; /* last tasks to leave, of two address spaces; 0 time: none */
 	} left[2];
+	uint64_t member[MAX_MEMBERS]; /* its address spaces */
+	uint32_t nr_members;          /* more than MAX_MEMBERS: not all are listed */
+	/* ns: last time that a task did this whose address space is not known, 0: never */
+	uint64_t stranger_wrote, stranger_left;
 };
 
 struct task {
@@ -39,6 +47,7 @@ struct mm {
 	uint32_t family; /* 0: not known */
 	uint32_t live;   /* tasks known to live in it */
 	uint64_t parent_mm, born;
+	uint64_t left; /* ns: when its last task did */
 	int32_t users; /* at its last scan pass, -1 unknown */
 };
 
@@ -76,10 +85,13 @@ struct nrp_scan_pte_lane {
 	uint64_t stranger_fork; /* last fork in a family that is not complete */
 	struct family *family;  /* [0] is not used */
 	uint32_t nr_families, family_room;
+	uint64_t writes_since; /* ns: first page fault on record, 0: none */
 	struct nrp_pages *tasks, *mms, *cells, *pages;
-	struct nrp_pages *everyones; /* by (family, page): struct everyones */
-	struct nrp_pages *proved;    /* by (family, page pointer): address of an anonymous page */
+	struct nrp_pages *everyones;                 /* by (family, page): struct everyones */
 	struct nrp_scan_pte_proofs *known, *learned; /* of the whole capture; NULL: none */
+	struct nrp_pages *written;  /* keyed by (mm, page): ns of the first write since a fork */
+	struct nrp_pages *together; /* keyed by (family, page): ns when all its spaces shared it */
+	struct nrp_pages *proved;   /* by (family, page pointer): address of an anonymous page */
 };
 
 int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_facts *facts,
@@ -103,7 +115,10 @@ int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_
 	l->pages = nrp_pages_new(sizeof(struct page));
 	l->proved = nrp_pages_new(sizeof(uint64_t));
 	l->everyones = nrp_pages_new(sizeof(struct everyones));
-	if (!l->tasks || !l->mms || !l->cells || !l->pages || !l->proved || !l->everyones) {
+	l->written = nrp_pages_new(sizeof(uint64_t));
+	l->together = nrp_pages_new(sizeof(uint64_t));
+	if (!l->written || !l->together || !l->tasks || !l->mms || !l->cells || !l->pages ||
+	    !l->proved || !l->everyones) {
 		nrp_scan_pte_lane_free(l);
 		return -ENOMEM;
 	}
@@ -125,6 +140,8 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
 		nrp_pages_free(l->pages);
 		nrp_pages_free(l->proved);
 		nrp_pages_free(l->everyones);
+		nrp_pages_free(l->written);
+		nrp_pages_free(l->together);
 		free(l->family);
 		free(l);
 	}
@@ -186,8 +203,10 @@ static int leave(struct nrp_scan_pte_lane *l, struct task *t, uint64_t time)
 		m = nrp_pages_get(l->mms, t->mm, 0);
 		if (!m)
 			return -ENOMEM;
-		if (m->family == t->family && m->live)
-			m->live--;
+		if (m->family == t->family && m->live && !--m->live)
+			m->left = time;
+	} else {
+		f->stranger_left = time;
 	}
 	t->gone = true;
 	return 0;
@@ -252,6 +271,17 @@ int nrp_scan_pte_lane_life(struct nrp_scan_pte_lane *l, const struct nrp_task_li
 	return t ? leave(l, t, life->time) : -ENOMEM;
 }
 
+static void add_member(struct family *f, uint64_t mm)
+{
+	for (uint32_t i = 0; i < f->nr_members && i < MAX_MEMBERS; i++)
+		if (f->member[i] == mm)
+			return;
+	if (f->nr_members < MAX_MEMBERS)
+		f->member[f->nr_members] = mm;
+	if (f->nr_members <= MAX_MEMBERS)
+		f->nr_members++;
+}
+
 /* A task was seen in an address space. */
 static int live_in(struct nrp_scan_pte_lane *l, int32_t tid, uint64_t mm)
 {
@@ -275,6 +305,7 @@ static int live_in(struct nrp_scan_pte_lane *l, int32_t tid, uint64_t mm)
 			.family = t->family, .parent_mm = t->parent_mm, .born = t->born, .users = -1
 		};
 	m->live++;
+	add_member(&l->family[t->family], mm);
 	return 0;
 }
 
@@ -360,6 +391,104 @@ struct evidence {
 	enum nrp_known shared; /* mapped more than once, at every scan that may have armed it */
 };
 
+/* ---- writes of those that share a page ---------------------------------------------------- */
+
+int nrp_scan_pte_lane_page_fault(struct nrp_scan_pte_lane *l, const struct nrp_page_fault *f)
+{
+	struct task *t = get_task(l, f->tid);
+	struct family *family;
+	uint64_t *written;
+
+	if (!t)
+		return -ENOMEM;
+	if (!l->writes_since)
+		l->writes_since = f->time;
+	if (NRP_NULL(f, page_fault, error_code) || !(f->error_code & ERROR_WRITE) || !t->family ||
+	    t->gone)
+		return 0;
+	family = &l->family[t->family];
+	if (!t->mm) {
+		family->stranger_wrote = f->time;
+		return 0;
+	}
+	written = nrp_pages_get(l->written, t->mm, f->addr / l->page_size);
+	if (!written)
+		return -ENOMEM;
+	if (*written <= family->last_fork)
+		*written = f->time;
+	return 0;
+}
+
+/* The family's address spaces that live, if every live task is in one of them; 0: not known. */
+static uint32_t live_members(struct nrp_scan_pte_lane *l, uint32_t family)
+{
+	const struct family *f = &l->family[family];
+	uint32_t spaces = 0, tasks = 0;
+
+	if (!f->complete || f->nr_members > MAX_MEMBERS)
+		return 0;
+	for (uint32_t i = 0; i < f->nr_members; i++) {
+		const struct mm *m = nrp_pages_get(l->mms, f->member[i], 0);
+
+		if (!m || m->family != family)
+			return 0; /* the pointer is another's by now */
+		spaces += m->live > 0;
+		tasks += m->live;
+	}
+	return tasks == f->live ? spaces : 0;
+}
+
+/* A page mapped as often as there are address spaces is in each of them. */
+static int see_together(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
+			const struct mm *m, uint64_t virtual_page)
+{
+	uint64_t *together;
+
+	if (!l->writes_since || (uint32_t)f->mapcount + 1 != live_members(l, m->family))
+		return 0;
+	together = nrp_pages_get(l->together, m->family, virtual_page);
+	if (!together)
+		return -ENOMEM;
+	*together = f->time;
+	return 0;
+}
+
+/* Did it write to the page between the last fork and @time? */
+static bool has_own(struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t virtual_page, uint64_t fork,
+		    uint64_t time)
+{
+	const uint64_t *written = nrp_pages_get(l->written, mm, virtual_page);
+
+	return written && *written > fork && *written <= time;
+}
+
+/*
+ * Was the anonymous page that @mm alone has now shared when it was armed? Yes, if another had it
+ * with @mm since the last fork, and neither wrote to it or left until then; no, if all others did.
+ */
+static enum nrp_known shared_when_armed(struct nrp_scan_pte_lane *l, uint64_t mm,
+					const struct mm *m, uint64_t virtual_page, uint64_t armed)
+{
+	const struct family *f = &l->family[m->family];
+	const uint64_t *together = nrp_pages_get(l->together, m->family, virtual_page);
+	uint64_t fork = f->last_fork;
+	bool proved, others = false;
+
+	if (!together || !l->writes_since || l->writes_since > fork || armed <= fork ||
+	    f->stranger_wrote > fork || f->stranger_left > fork || !live_members(l, m->family))
+		return NRP_KNOWN_NOT;
+	if (has_own(l, mm, virtual_page, fork, armed))
+		return NRP_KNOWN_NO;
+	proved = *together > fork && *together <= armed;
+	for (uint32_t i = 0; i < f->nr_members; i++) {
+		const struct mm *other = nrp_pages_get(l->mms, f->member[i], 0);
+
+		if (f->member[i] != mm && other && (other->live || other->left > armed))
+			others |= !has_own(l, f->member[i], virtual_page, fork, armed);
+	}
+	return !others ? NRP_KNOWN_NO : proved ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
+}
+
 /* The last scan of the page before the last fork, here or in an ancestor; 0: none. */
 static int armed_before_fork(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
 			     const struct mm *m, uint64_t vm_start, uint64_t *ret)
@@ -441,12 +570,15 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 			const struct page *p, struct nrp_scan_pte *pte, struct evidence *e)
 {
 	uint64_t vm_start = NRP_NULL(f, hint_fault, vm_start) ? 0 : f->vm_start, before;
-	const struct mm *m = nrp_pages_get(l->mms, f->mm, 0);
+	const struct mm *found = nrp_pages_get(l->mms, f->mm, 0), *m;
 	const struct cell *c = get_cell(l, f->mm, vm_start, f->addr);
+	struct mm copy;
 	int r;
 
-	if (!m || !c)
+	if (!found || !c)
 		return -ENOMEM;
+	copy = *found; /* others are looked up meanwhile */
+	m = &copy;
 	find_scan(c, f, pte);
 	if (c->armed && !relatives_since(l, f->mm, m, c->armed)) {
 		/* Nobody to share an anonymous page with. */
@@ -454,8 +586,14 @@ static int find_sharing(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault
 			e->shared = NRP_KNOWN_NO;
 		return 0;
 	}
-	if (!e->counts || e->base != NRP_KNOWN_YES || !p->anonymous || f->mapcount < 1)
+	if (!e->counts || e->base != NRP_KNOWN_YES || !p->anonymous || f->mapcount < 0)
 		return 0;
+	if (f->mapcount == 0) {
+		e->shared = shared_when_armed(l, f->mm, m, f->addr / l->page_size, c->armed);
+		return 0;
+	}
+	if (see_together(l, f, m, f->addr / l->page_size) < 0)
+		return -ENOMEM;
 	/* Shared now, so it was since the last fork; all scans that may have armed it are later. */
 	r = armed_before_fork(l, f, m, vm_start, &before);
 	if (r < 0)
@@ -726,6 +864,8 @@ static int feed(void *context, enum nrp_record_kind kind, const void *row)
 		return nrp_scan_pte_lane_pass(l, row);
 	if (kind == NRP_SCAN_RANGE)
 		return nrp_scan_pte_lane_range(l, row);
+	if (kind == NRP_PAGE_FAULT)
+		return nrp_scan_pte_lane_page_fault(l, row);
 	r = nrp_scan_pte_lane_fault(l, row, counting->policy, NRP_NR_SCAN_PTE_VARIANTS, answers);
 	if (r < 0)
 		return r;
@@ -736,18 +876,19 @@ static int feed(void *context, enum nrp_record_kind kind, const void *row)
 }
 
 static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *counts,
-		    struct nrp_store *store, int64_t capture_id, struct nrp_error *err)
+		    struct nrp_store *store, int64_t capture_id, bool writes, struct nrp_error *err)
 {
 	static const struct nrp_merge_input inputs[] = { { NRP_TASK_LIFE, ~UINT64_C(0) },
 							 { NRP_SCAN_PASS, ~UINT64_C(0) },
 							 { NRP_SCAN_RANGE, ~UINT64_C(0) },
-							 { NRP_HINT_FAULT, ~UINT64_C(0) } };
+							 { NRP_HINT_FAULT, ~UINT64_C(0) },
+							 { NRP_PAGE_FAULT, ~UINT64_C(0) } };
 	struct counting counting = { .lane = l, .counts = counts };
+	size_t n = sizeof(inputs) / sizeof(inputs[0]) - !writes;
 
 	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
 		counting.policy[v] = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
-	return nrp_merge_each(store, capture_id, inputs, sizeof(inputs) / sizeof(inputs[0]), feed,
-			      &counting, err);
+	return nrp_merge_each(store, capture_id, inputs, n, feed, &counting, err);
 }
 
 int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *store,
@@ -763,7 +904,8 @@ int nrp_scan_pte_lane_count(struct nrp_scan_pte_counts *ret, struct nrp_store *s
 		return nrp_fail_nomem(err);
 	l->learned = learned;
 	own_references = l->own_references;
-	r = feed_all(l, &counts, store, capture->id, err);
+	r = feed_all(l, &counts, store, capture->id, !capture->lost_events && !capture->loss_gaps,
+		     err);
 	if (learned && l->own_references != own_references)
 		nrp_scan_pte_proofs_revoke(learned);
 	nrp_scan_pte_lane_free(l);

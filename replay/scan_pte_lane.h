@@ -4,8 +4,8 @@
  * answers? The test must hold when the scanner came by, the record shows the counts when the fault
  * came; spec scan.md 7.1 bridges the two.
  *
- * Fed in time order with task_life, scan_pass and scan_range records, and asked once per
- * hint_fault. State per page and per 2 MiB of scanned address space; a fault costs O(1).
+ * Fed in time order with task_life, scan_pass, scan_range and page_fault records, and asked once
+ * per hint_fault. State per page and per 2 MiB of scanned address space; a fault costs O(1).
  */
 #ifndef NRP_SCAN_PTE_LANE_H
 #define NRP_SCAN_PTE_LANE_H
@@ -37,6 +37,13 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *lane)
 /* Records in time order; 0 or -ENOMEM. */
 int nrp_scan_pte_lane_life(struct nrp_scan_pte_lane *lane, const struct nrp_task_life *life);
 int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *lane, const struct nrp_scan_pass *pass);
+/*
+ * A write breaks copy-on-write: whoever writes has a page of its own from then on. Only for
+ * captures that have all page faults; what no page fault shows (pages unmapped or reclaimed, writes
+ * through other processes) is taken not to happen.
+ */
+int nrp_scan_pte_lane_page_fault(struct nrp_scan_pte_lane *lane,
+				 const struct nrp_page_fault *fault);
 int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *lane, const struct nrp_scan_range *range);
 /* The answer under each of @policy; also remembers the fault: ask once. @ret has nr_policies. */
 int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *lane, const struct nrp_hint_fault *fault,

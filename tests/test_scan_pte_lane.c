@@ -179,6 +179,92 @@ static void test_sharer_that_left_after_the_scan_leaves_it_open(void **state)
 	nrp_scan_pte_lane_free(l);
 }
 
+static void page_fault(struct nrp_scan_pte_lane *l, int ms, int32_t tid, uint64_t addr,
+		       uint64_t error_code)
+{
+	struct nrp_page_fault row;
+
+	memset(&row, 0, sizeof(row));
+	row.null = ~UINT64_C(0);
+	NRP_SET(&row, page_fault, time, (uint64_t)ms * 1000000);
+	NRP_SET(&row, page_fault, tid, tid);
+	NRP_SET(&row, page_fault, addr, addr);
+	NRP_SET(&row, page_fault, error_code, error_code);
+	assert_int_equal(nrp_scan_pte_lane_page_fault(l, &row), 0);
+}
+
+/* Write to a page that is there. */
+#define WRITE 7
+
+/*
+ * The worked variant with the page faults of both on record: process 2 exits at 26, process 1
+ * faults at 27 on a page armed at 25. @writer writes to it at @ms.
+ */
+static void counterfactual_with_writes(int32_t writer, int ms, uint64_t error_code,
+				       enum nrp_scan_pte_answer third)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	enum nrp_scan_pte_answer got[NRP_NR_SCAN_PTE_VARIANTS];
+	struct nrp_hint_fault f;
+
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	page_fault(l, 1000, 1, X, WRITE);
+	life(l, 2, NRP_LIFE_FORK, 1, 2);
+	scan(l, 10, 1, MM1);
+	f = fault(12, 1, MM1, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	scan(l, 15, 2, MM2);
+	f = fault(18, 2, MM2, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	if (writer && ms < 25000)
+		page_fault(l, ms, writer, X, error_code);
+	scan(l, 25, 1, MM1);
+	if (writer && ms >= 25000)
+		page_fault(l, ms, writer, X, error_code);
+	life(l, 26, NRP_LIFE_EXIT, 2, 0);
+	f = fault(27, 1, MM1, 1);
+	answers_of(l, &f, 0, got);
+	for (int v = NRP_SCAN_PTE_F1; v < NRP_NR_SCAN_PTE_VARIANTS; v++)
+		assert_int_equal(got[v], v == NRP_SCAN_PTE_F2 && third == NRP_FAULT_KEPT
+						 ? NRP_FAULT_UNKNOWN
+						 : third);
+	nrp_scan_pte_lane_free(l);
+}
+
+/* Exactly three are avoided without a write, exactly two with one before 25. */
+static void test_writes_of_the_sharer_decide_the_third_fault(void **state)
+{
+	(void)state;
+	counterfactual_with_writes(0, 0, 0, NRP_FAULT_AVOIDED);
+	counterfactual_with_writes(2, 20000, WRITE, NRP_FAULT_KEPT);
+	counterfactual_with_writes(1, 20000, WRITE, NRP_FAULT_KEPT);
+	/* Too late; only read. */
+	counterfactual_with_writes(2, 25500, WRITE, NRP_FAULT_AVOIDED);
+	counterfactual_with_writes(2, 20000, 5, NRP_FAULT_AVOIDED);
+}
+
+/* A third process that no event places in an address space may share the page, or not. */
+static void test_writes_say_nothing_with_a_stranger_in_the_family(void **state)
+{
+	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
+	struct nrp_hint_fault f;
+
+	(void)state;
+	life(l, 0, NRP_LIFE_EXEC, 1, 0);
+	page_fault(l, 1000, 1, X, WRITE);
+	life(l, 2, NRP_LIFE_FORK, 1, 2);
+	life(l, 2, NRP_LIFE_FORK, 1, 3);
+	scan(l, 10, 1, MM1);
+	scan(l, 15, 2, MM2);
+	f = fault(18, 2, MM2, 2);
+	ask(l, &f, KEPT, AVOIDED, AVOIDED, AVOIDED, AVOIDED, AVOIDED);
+	page_fault(l, 20000, 2, X, WRITE);
+	scan(l, 25, 1, MM1);
+	f = fault(27, 1, MM1, 1);
+	ask(l, &f, KEPT, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+	nrp_scan_pte_lane_free(l);
+}
+
 static void test_fork_after_the_scan_leaves_a_shared_page_open(void **state)
 {
 	struct nrp_scan_pte_lane *l = new_lane(NRP_SCAN_PTE_F0);
@@ -580,6 +666,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shared_page_is_avoided_and_the_last_owners_kept),
 		cmocka_unit_test(test_sharer_that_left_after_the_scan_leaves_it_open),
+		cmocka_unit_test(test_writes_of_the_sharer_decide_the_third_fault),
+		cmocka_unit_test(test_writes_say_nothing_with_a_stranger_in_the_family),
 		cmocka_unit_test(test_fork_after_the_scan_leaves_a_shared_page_open),
 		cmocka_unit_test(test_child_may_inherit_what_its_parent_had_armed),
 		cmocka_unit_test(test_process_from_before_the_capture_may_have_relatives),
