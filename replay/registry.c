@@ -520,7 +520,7 @@ bool nrp_lane_sets_periods(const struct nrp_lane_spec *lane)
 {
 	for (size_t i = 0; i < lane->nr_set; i++)
 		if (lane->set[i].family == NRP_FAMILY_SCAN_PERIOD ||
-		    (lane->set[i].family < 0 && !strncmp(lane->set[i].name, "scan.", 5)))
+		    (lane->set[i].family < 0 && !strncmp(lane->set[i].name, "scan.period_", 12)))
 			return true;
 	return false;
 }
