@@ -273,7 +273,8 @@ const struct nrp_param nrp_global_param[] = {
 	{ "scan.period_max_ms", "ms", "the host's", "longest scan period of one window", 1,
 	  3600000 },
 	{ "scan.size_mb", "MB", "the host's", "what one scan pass covers: a window", 1, 65536 },
-	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a task or a VMA", 0, 3600000 },
+	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a task or a VMA", 0,
+	  3600000 },
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
