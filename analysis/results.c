@@ -58,6 +58,45 @@ static char *lane_text(const struct nrp_comparison *c, int i)
 	return text;
 }
 
+/*
+ * What the same arguments gave before goes, also if an earlier version stored it, which knew fewer
+ * families.
+ */
+static int delete_replay(struct nrp_store *store, const struct nrp_comparison *c, const char *key,
+			 struct nrp_error *err)
+{
+	char *set[2] = { json_dumps(c->set[0], JSON_COMPACT), json_dumps(c->set[1], JSON_COMPACT) };
+	sqlite3_stmt *s = NULL;
+	int r;
+
+	if (set[0] && set[1])
+		s = nrp_store_prepare(
+			store,
+			"DELETE FROM replay WHERE key = ?1 OR (capture_id = ?2 AND old_name = ?3 "
+			"AND new_name = ?4 AND "
+			"CASE WHEN json_valid(old_set) THEN json_extract(old_set, '$.set') END = "
+			"?5 "
+			"AND CASE WHEN json_valid(new_set) THEN json_extract(new_set, '$.set') END "
+			"= ?6)",
+			err);
+	else
+		nrp_fail_nomem(err);
+	if (!s) {
+		r = err && err->code ? err->code : -EIO;
+	} else {
+		sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(s, 2, c->capture_id);
+		sqlite3_bind_text(s, 3, c->name[0], -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 4, c->name[1], -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 5, set[0], -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 6, set[1], -1, SQLITE_STATIC);
+		r = finish(store, s, "replace a replay", err);
+	}
+	free(set[0]);
+	free(set[1]);
+	return r;
+}
+
 static int save_replay(struct nrp_comparison *c, struct nrp_store *store, struct nrp_error *err)
 {
 	char *lane[2] = { lane_text(c, 0), lane_text(c, 1) };
@@ -75,13 +114,7 @@ static int save_replay(struct nrp_comparison *c, struct nrp_store *store, struct
 		 (unsigned long long)XXH3_64bits(seed, strlen(seed)),
 		 (unsigned long long)(XXH3_64bits(lane[0], strlen(lane[0])) * 31 +
 				      XXH3_64bits(lane[1], strlen(lane[1]))));
-	s = nrp_store_prepare(store, "DELETE FROM replay WHERE key = ?", err);
-	if (!s) {
-		r = err ? err->code : -EIO;
-		goto out;
-	}
-	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
-	r = finish(store, s, "replace a replay", err);
+	r = delete_replay(store, c, key, err);
 	if (r < 0)
 		goto out;
 	s = nrp_store_prepare(store,

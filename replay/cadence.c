@@ -16,7 +16,6 @@ enum { RECORD, LANE, NR_SIDES };
 
 struct side {
 	bool placed; /* has a preferred node: retry times are set */
-	bool other;  /* of the lane: its period is not the record's any more */
 	bool seq_known;
 	int32_t seq; /* that it took note of */
 	uint64_t retry;
@@ -25,6 +24,8 @@ struct side {
 
 struct task {
 	bool met;
+	bool apart; /* the lane has another rule, or had other faults: until then it is the record
+		     */
 	uint32_t longest_ms; /* of its last pass, where a group stretched it; else 0 */
 	struct side side[NR_SIDES];
 	uint64_t counters[]; /* of both sides */
@@ -97,12 +98,21 @@ struct nrp_cadence *nrp_cadence_free(struct nrp_cadence *cadence)
 
 /* ---- tasks ---------------------------------------------------------------------------- */
 
+static bool same_rule(const struct nrp_cadence_lane *a, const struct nrp_cadence_lane *b)
+{
+	return a->variant == b->variant && a->rules == b->rules && a->delay_ms == b->delay_ms &&
+	       a->tunables.size_mb == b->tunables.size_mb &&
+	       a->tunables.period_min_ms == b->tunables.period_min_ms &&
+	       a->tunables.period_max_ms == b->tunables.period_max_ms;
+}
+
 static void begin(const struct nrp_cadence *c, struct task *t)
 {
 	size_t n = NRP_TASK_FAULT_COUNTERS(c->nr_nodes);
 
 	memset(t, 0, sizeof(*t) + NR_SIDES * n * sizeof(uint64_t));
 	t->met = true;
+	t->apart = !same_rule(&c->rule[RECORD], &c->rule[LANE]);
 	for (size_t i = 0; i < NR_SIDES; i++)
 		t->side[i].faults.scan.period_ms = c->rule[i].delay_ms;
 }
@@ -173,15 +183,6 @@ static uint64_t first_period(const struct nrp_cadence *c, uint32_t period, uint3
 	return start ? (uint64_t)lane_start * period / start : lane_start;
 }
 
-static bool same_tunables(const struct nrp_cadence *c)
-{
-	const struct nrp_cadence_lane *a = &c->rule[RECORD], *b = &c->rule[LANE];
-
-	return a->delay_ms == b->delay_ms && a->tunables.size_mb == b->tunables.size_mb &&
-	       a->tunables.period_min_ms == b->tunables.period_min_ms &&
-	       a->tunables.period_max_ms == b->tunables.period_max_ms;
-}
-
 /*
  * The record shows a period. Where it is not the modelled one, it was set back, or an input was
  * missed: what set it back did so in the lane, too; else the lane keeps its distance.
@@ -197,10 +198,6 @@ static void see_period(const struct nrp_cadence *c, struct task *t, uint32_t per
 	uint64_t scaled;
 
 	record->period_ms = period;
-	if (!t->side[LANE].other && same_tunables(c)) {
-		lane->period_ms = period;
-		return;
-	}
 	if (before == period && !young)
 		return;
 	if (young || period == start)
@@ -244,16 +241,33 @@ static void take_note(const struct nrp_cadence *c, struct task *t, int i,
 		side->retry = nrp_scan_retry(ticks, side->faults.scan.period_ms, c->clock.hz);
 }
 
-/* The task's own copy, as the record shows it. */
+/* The task's own copy, as the record shows it. A lane that was with the record stays with it. */
 static void see_seq(struct task *t, int32_t seq)
 {
-	for (int i = 0; i < NR_SIDES; i++) {
-		struct side *side = &t->side[i];
+	struct side *record = &t->side[RECORD], *lane = &t->side[LANE];
 
-		if (i == RECORD || !side->seq_known)
-			side->seq = seq;
-		side->seq_known = true;
-	}
+	if (!lane->seq_known || lane->seq == record->seq)
+		lane->seq = seq;
+	record->seq = seq;
+	record->seq_known = lane->seq_known = true;
+}
+
+/* Nothing was different so far: what the model lacks, it lacks on both sides. */
+static void follow(const struct nrp_cadence *c, struct task *t)
+{
+	uint64_t *at = t->side[LANE].faults.at;
+
+	if (t->apart)
+		return;
+	t->side[LANE] = t->side[RECORD];
+	t->side[LANE].faults.at = at;
+	memcpy(at, t->side[RECORD].faults.at, NRP_TASK_FAULT_COUNTERS(c->nr_nodes) * sizeof(*at));
+}
+
+static bool same_report(const struct nrp_fault_report *a, const struct nrp_fault_report *b)
+{
+	return a->mem_nid == b->mem_nid && a->local == b->local && a->migrated == b->migrated &&
+	       a->failed == b->failed;
 }
 
 /* ---- passes --------------------------------------------------------------------------- */
@@ -296,6 +310,7 @@ int nrp_cadence_pass(struct nrp_cadence *cadence, const struct nrp_scan_pass *pa
 	if (!NRP_NULL(pass, scan_pass, task_scan_seq))
 		see_seq(t, pass->task_scan_seq);
 	see_period(c, t, pass->scan_period, &state);
+	follow(c, t);
 	s->weight = weight_of(c, s, pass->time);
 	add(&c->weighted, &s->since, s->weight);
 	s->since = (struct sums){ 0 };
@@ -377,14 +392,14 @@ int nrp_cadence_fault(struct nrp_cadence *cadence, const struct nrp_hint_fault *
 		see_seq(t, fault->scan_seq);
 	report[RECORD] = report_of(c, fault);
 	report[LANE] = in_the_lane(report[RECORD], nid);
+	follow(c, t);
+	t->apart |= !there || !same_report(&report[RECORD], &report[LANE]);
 	for (int i = 0; i < NR_SIDES; i++) {
 		if (!has[i])
 			continue;
 		take_note(c, t, i, &state, ticks);
 		nrp_task_fault_add(&t->side[i].faults, &report[i]);
 	}
-	t->side[LANE].other =
-		t->side[LANE].faults.scan.period_ms != t->side[RECORD].faults.scan.period_ms;
 	if (there) {
 		struct sums one = { 1, !report[LANE].local, report[LANE].pages };
 

@@ -162,10 +162,24 @@ static bool place_in(struct nrp_period_guesses *out, struct nrp_period_guess gue
 					    : adapt(out, guess, rule, b);
 }
 
+/*
+ * A group's longest period is open whatever the size; its shortest no longer changes from some size
+ * on.
+ */
+static uint64_t most_windows(const struct nrp_period_rule *rule, const struct nrp_period_fault *f)
+{
+	uint32_t floor_ms = bounds_of(rule, UINT32_MAX, false).min_ms;
+
+	if (f->windows_high < UINT64_MAX || !f->grouped)
+		return f->windows_high;
+	return rule->tunables.period_min_ms / (floor_ms ? floor_ms : 1) + 1;
+}
+
 static bool place(struct nrp_period_guesses *out, const struct nrp_period_guess *before,
 		  const struct nrp_period_rule *rule, const struct nrp_period_fault *f, int32_t seq)
 {
 	struct nrp_period_guess guess = *before;
+	uint64_t last = most_windows(rule, f);
 	bool ok = true;
 
 	guess.seq = seq;
@@ -179,12 +193,14 @@ static bool place(struct nrp_period_guesses *out, const struct nrp_period_guess 
 		ok = place_openly(out, guess);
 	if (!guess.period_known)
 		return finish(out, guess, NRP_PERIOD_BY_NOTHING) && ok;
-	if (f->windows_high - f->windows_low >= MOST_WINDOWS)
+	if (last - f->windows_low >= MOST_WINDOWS)
 		return false;
 	guess.uncapped = f->grouped;
-	guess.least_cap = bounds_of(rule, f->windows_high + 1, false).max_ms;
+	guess.least_cap =
+		bounds_of(rule, f->windows_high == UINT64_MAX ? UINT32_MAX : last + 1, false)
+			.max_ms;
 	guess.most_cap = bounds_of(rule, f->windows_low > 1 ? f->windows_low - 1 : 1, false).max_ms;
-	for (uint64_t w = f->windows_low; w <= f->windows_high; w++) {
+	for (uint64_t w = f->windows_low; w <= last; w++) {
 		struct bounds b = bounds_of(rule, w, f->grouped);
 
 		ok &= place_in(out, guess, rule, &b);

@@ -58,7 +58,7 @@ struct nrp_period_fault {
 	uint64_t ticks_low, ticks_high;      /* jiffies at the report */
 	int32_t seq[NRP_MAX_SEQ_CANDIDATES]; /* the address space's sequence is one of these */
 	size_t nr_seqs;                      /* 0: not known */
-	uint64_t windows_low, windows_high;  /* scan windows it fills */
+	uint64_t windows_low, windows_high;  /* scan windows it fills; high UINT64_MAX: not known */
 	bool grouped;                        /* a group may stretch the longest period */
 	enum nrp_maybe preferred;            /* is there a preferred node? */
 };

@@ -273,7 +273,8 @@ const struct nrp_param nrp_global_param[] = {
 	{ "scan.period_max_ms", "ms", "the host's", "longest scan period of one window", 1,
 	  3600000 },
 	{ "scan.size_mb", "MB", "the host's", "what one scan pass covers: a window", 1, 65536 },
-	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a task or a VMA", 0, 3600000 },
+	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a task or a VMA", 0,
+	  3600000 },
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
@@ -520,7 +521,7 @@ bool nrp_lane_sets_periods(const struct nrp_lane_spec *lane)
 {
 	for (size_t i = 0; i < lane->nr_set; i++)
 		if (lane->set[i].family == NRP_FAMILY_SCAN_PERIOD ||
-		    (lane->set[i].family < 0 && !strncmp(lane->set[i].name, "scan.", 5)))
+		    (lane->set[i].family < 0 && !strncmp(lane->set[i].name, "scan.period_", 12)))
 			return true;
 	return false;
 }

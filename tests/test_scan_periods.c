@@ -395,6 +395,42 @@ static void test_the_hosts_own_lane_keeps_its_cadence(void **state)
 	NEAR(r.period_ms, (1000 + 1000 + 2000 + 4000 + 4000) / 5.0);
 }
 
+/* Sights that the model does not explain (a reset, a sequence of another kind) are in both. */
+static void test_what_the_model_lacks_is_lacking_in_both(void **state)
+{
+	struct nrp_cadence_lane lane = host;
+	struct nrp_scan_timeline *timeline = NULL;
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_cadence *c = NULL;
+	struct nrp_cadence_result r;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 8; i++)
+		pass(1000 + 2000 * (uint64_t)i, i, 0, 1000 + 100 * (uint32_t)(i % 3), 60000, i);
+	lane_ready(&file);
+	assert_ok(
+		nrp_scan_timeline_load(&timeline, file.store, &file.capture, &host.tunables, &err),
+		&err);
+	assert_ok(nrp_cadence_new(&c, &file.capture.facts, timeline, &host, &lane, &err), &err);
+	for (uint64_t i = 0; i < 8; i++) {
+		struct nrp_scan_pass p = pass_row(1000 + 2000 * i, (int)i, 0,
+						  1000 + 100 * (uint32_t)(i % 3), 60000, (int)i);
+		struct nrp_hint_fault f = fault_row(1500 + 2000 * i, i % 2 ? FAIL : LOCAL,
+						    (int)(i / 2), 700 + 10 * (uint32_t)i);
+
+		assert_int_equal(nrp_cadence_pass(c, &p), 0);
+		assert_int_equal(nrp_cadence_fault(c, &f, true, -1), 0);
+	}
+	r = nrp_cadence_result(c);
+	NEAR(r.passes, 1);
+	NEAR(r.faults, 1);
+	assert_int_equal(r.diverged, 0);
+	nrp_cadence_free(c);
+	nrp_scan_timeline_free(timeline);
+	lane_end(&file);
+}
+
 /*
  * The lane has the page at home, so that nothing fails: 2600 ms instead of 4000 from 6500 on, and
  * the 4000 ms between the last two passes hold 4000 / 2600 of them, with two of five faults.
@@ -456,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_follow_the_size_that_passes_show),
 		cmocka_unit_test(test_without_ticks_there_is_nothing_to_say),
 		cmocka_unit_test(test_the_hosts_own_lane_keeps_its_cadence),
+		cmocka_unit_test(test_what_the_model_lacks_is_lacking_in_both),
 		cmocka_unit_test(test_a_failure_that_the_lane_has_not_shortens_its_periods),
 		cmocka_unit_test(test_a_rule_that_the_lane_has_not_shortens_its_periods),
 		cmocka_unit_test(test_tunables_of_the_lane),

@@ -23,4 +23,18 @@ want_json '[.checks[] | select(.family == "scan.vma") | .reproduced_by[] | selec
 want 0 "$NRP" import "$DATA"/idle-5.10.dat -o i.db
 want 0 "$NRP" verify i.db --json
 want_json '.checks[] | select(.family == "scan.vma") | .variant == "P0" and .disagree == 0'
+
+# Modelled cadence: with the host's own shortest period, named, a lane is the record; with one of 1 ms it scans more.
+own=$(awk '/scan_period_min_ms/ { print $2 }' "$DATA/idle-5.10.facts")
+for min in "$own" 1; do
+	want 0 "$NRP" replay i.db --new host --cadence modelled --set new:scan.period_min_ms="$min" --json
+	want_json '.new.set.cadence == "modelled"'
+	[ "$min" = 1 ] && compare='>' || compare='=='
+	want_json ".notes[] | select(.code == \"cadence\") | .cadence == \"modelled\" and .passes_modelled $compare .passes"
+	want_json '[.metrics[] | select(.name == "scan_passes") | .new.class] == ["modelled"]'
+done
+# Otherwise passes come as they did.
+want 0 "$NRP" replay i.db --new scan.vma=P2 --json
+want_json '.notes[] | select(.code == "cadence") | .cadence == "observed"'
+want_json '.checks == null and (.new.set | has("cadence") | not)'
 done_testing

@@ -45,6 +45,17 @@ for set in quota quota=x quota=-1 'quota= 1' quota=+1 'quota=1 ' nothing=1 migra
 	want 2 "$NRP" replay d.db --new migrate.ratelimit=spin --set "$set"
 	want_error "$set|no '='|no parameter|takes a number"
 done
+# Periods are heeded where passes come by them only.
+for set in scan.period.sticky=0 scan.period_min_ms=50 new:scan.period_max_ms=500; do
+	want 2 "$NRP" replay d.db --new host --set "$set"
+	want_error 'add --cadence modelled'
+done
+for set in scan.period.sticky=2 scan.period.nothing=1 scan.period_min_ms=0 scan.size_mb=65537 scan.delay_ms=x scan.nothing=1; do
+	want 2 "$NRP" replay d.db --new host --cadence modelled --set "$set"
+	want_error "no parameter|takes a number"
+done
+want 2 "$NRP" replay d.db --new host --cadence slow
+want_error "no cadence 'slow'"
 want 2 "$NRP" report d.db --format pdf
 want_error "no format 'pdf'"
 want 0 "$NRP" policies
