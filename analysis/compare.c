@@ -17,8 +17,9 @@ const char *nrp_class_name(enum nrp_class class)
 
 #define BIT(family) (UINT32_C(1) << NRP_FAMILY_##family)
 #define NUMA                                                                                       \
-	(BIT(SCAN_VMA) | BIT(SCAN_PTE) | BIT(SCAN_SHMEM) | BIT(SCAN_RESET) | BIT(MIGRATE_FILTER) | \
-	 BIT(MIGRATE_RATELIMIT) | BIT(TIERING_PROMOTE) | BIT(TASK_CLAIM) | BIT(MIGRATE_OUTCOME))
+	(BIT(SCAN_VMA) | BIT(SCAN_PTE) | BIT(SCAN_SHMEM) | BIT(SCAN_PERIOD) | BIT(SCAN_RESET) |    \
+	 BIT(MIGRATE_FILTER) | BIT(MIGRATE_RATELIMIT) | BIT(TIERING_PROMOTE) | BIT(TASK_CLAIM) |   \
+	 BIT(MIGRATE_OUTCOME))
 #define LOCK BIT(MUNMAP_LOCK)
 #define HUGETLB BIT(HUGETLB_COUNT)
 
@@ -205,12 +206,17 @@ static json_t *lane_set(const struct nrp_replay_lane *lane, uint64_t hz)
 		const struct nrp_setting *s = &lane->spec.set[k];
 		char key[80];
 
-		if (s->family < 0)
+		if (s->family < 0) {
+			if (strcmp(s->name, "hz") != 0)
+				json_object_set_new(o, s->name, json_integer((json_int_t)s->value));
 			continue;
+		}
 		snprintf(key, sizeof(key), "%s.%s", nrp_family((enum nrp_family_id)s->family)->name,
 			 s->name);
 		json_object_set_new(o, key, json_integer((json_int_t)s->value));
 	}
+	if (o && lane->spec.modelled_cadence)
+		json_object_set_new(o, "cadence", json_string("modelled"));
 	if (o)
 		json_object_set_new(o, "hz", json_integer((json_int_t)hz));
 	return o;

@@ -94,6 +94,10 @@ struct nrp_builder {
 
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
+/* Costs of a lane whose passes come by modelled periods, and the note on it (analysis/cadence.c).
+ */
+void nrp_apply_cadence(struct nrp_builder *b, int i);
+void nrp_add_cadence_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Notes on lanes with a scanner of their own (analysis/scan_notes.c); after the metrics. */
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,
 			   const struct nrp_capture *capture, const struct nrp_verify *verify);
@@ -120,6 +124,18 @@ struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const st
 json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
+/*
+ * Is what the lane arms besides the host's entries bounded by what the recorded ranges did not arm?
+ * Only with the host's VMAs and ranges.
+ */
+static inline bool nrp_unarmed_bounds(const struct nrp_replay *r,
+				      const struct nrp_replay_lane *lane)
+{
+	return lane->opens && !lane->gains_shmem && !lane->has_scan && r->scans.unarmed_known;
+}
+
+/* What lane @i arms that is not on record, and which capture would show more of it. */
+void nrp_add_unobserved_note(struct nrp_comparison *c, const struct nrp_replay *r, int i);
 /* Differences of a lane with the record, world by world. */
 void nrp_build_pairs(struct nrp_builder *b);
 

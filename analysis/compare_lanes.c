@@ -142,12 +142,6 @@ static struct nrp_quantity spread(const struct nrp_replay_lane *lane, size_t off
 
 #define SPREAD(lane, field) spread(lane, offsetof(struct nrp_world_result, field))
 
-/* Is the lane's scanner, or its filter of entries, another than the host's? */
-static bool own_scanner(const struct nrp_replay_lane *lane)
-{
-	return lane->has_scan || lane->pte >= 0;
-}
-
 /*
  * Other decisions change scan periods, and so how often pages are sampled: passes come at most once
  * per shortest period, and not more rarely than once per longest. A lane with another scanner is
@@ -158,7 +152,7 @@ static struct nrp_quantity scaled(double value, double least, double most,
 				  const struct nrp_replay_lane *lane,
 				  const struct nrp_scan_bounds *s)
 {
-	double dense = own_scanner(lane) || !s->recorded.passes
+	double dense = nrp_replay_own_scanner(lane) || !s->recorded.passes
 			       ? 1
 			       : (double)s->passes_most / (double)s->recorded.passes;
 
@@ -208,7 +202,7 @@ static void waits(const struct nrp_builder *b, const struct nrp_replay_lane *lan
 	ns.lower += (double)o->other_waits.ns;
 	n.upper += (double)o->other_waits.waits + (double)o->unattributed_waits.waits;
 	ns.upper += (double)o->other_waits.ns + (double)o->unattributed_waits.ns;
-	if (own_scanner(lane)) {
+	if (nrp_replay_own_scanner(lane)) {
 		blocked += extra_waiters(lane);
 		n.upper += blocked;
 		ns.upper += blocked * (double)b->r->waits.totals.max_ns;
@@ -321,6 +315,17 @@ static void filtered(const struct nrp_builder *b, const struct nrp_replay_lane *
 
 	q[PTE_UPDATES].value = fmax(armed - avoided, 0);
 	q[PTE_UPDATES].lower = 0;
+	if (lane->loses_shmem)
+		q[SCAN_RANGES].lower = 0;
+}
+
+/*
+ * Shared memory that only this lane scans: how much of it is used from other nodes was never seen.
+ * What it can add to the rest are ranges of the lane.
+ */
+static void open_remote(struct nrp_quantity *q)
+{
+	q[REMOTE_ACCESSES].has_upper = q[REMOTE_RESIDENCY].has_upper = false;
 }
 
 /*
@@ -354,33 +359,69 @@ static struct nrp_quantity scan_time(const struct nrp_scan_bounds *s, const stru
 	return time;
 }
 
+static void open(struct nrp_quantity *q)
+{
+	if (q->class == NRP_CLASS_EXACT)
+		q->class = NRP_CLASS_BOUNDED;
+	if (q->class != NRP_CLASS_NOT_OBSERVABLE)
+		q->has_upper = false;
+}
+
 /* Pages may be armed that the record cannot show: nothing of it has an upper bound. */
 static void open_scanner(struct nrp_quantity *q, bool limits)
 {
-	static const enum nrp_metric_id open[] = { HINT_FAULTS,
-						   HINT_FAULTS_REMOTE,
-						   PTE_UPDATES,
-						   HINT_FAULT_PAGES,
-						   MIGRATION_ATTEMPTS,
-						   MIGRATIONS_ADMITTED,
-						   MIGRATIONS_DENIED,
-						   MIGRATION_ATTEMPT_PAGES,
-						   MIGRATED_PAGES,
-						   SCAN_RANGES,
-						   SCAN_TIME,
-						   PAGE_MIGRATION_WAITS,
-						   PAGE_MIGRATION_WAIT_NS,
-						   REMOTE_ACCESSES,
-						   REMOTE_RESIDENCY };
+	static const enum nrp_metric_id opened[] = { HINT_FAULTS,
+						     HINT_FAULTS_REMOTE,
+						     PTE_UPDATES,
+						     HINT_FAULT_PAGES,
+						     MIGRATION_ATTEMPTS,
+						     MIGRATIONS_ADMITTED,
+						     MIGRATION_ATTEMPT_PAGES,
+						     MIGRATED_PAGES,
+						     SCAN_RANGES,
+						     SCAN_TIME,
+						     PAGE_MIGRATION_WAITS,
+						     PAGE_MIGRATION_WAIT_NS };
 
-	for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++) {
-		if (q[open[k]].class == NRP_CLASS_NOT_OBSERVABLE ||
-		    (open[k] == MIGRATIONS_DENIED && !limits))
-			continue;
-		if (q[open[k]].class == NRP_CLASS_EXACT)
-			q[open[k]].class = NRP_CLASS_BOUNDED;
-		q[open[k]].has_upper = false;
-	}
+	for (size_t k = 0; k < sizeof(opened) / sizeof(opened[0]); k++)
+		open(&q[opened[k]]);
+	if (limits)
+		open(&q[MIGRATIONS_DENIED]);
+}
+
+/*
+ * Pages may be armed that the host left alone, in the ranges that it scanned: so many entries as
+ * these did not arm, each for one fault. Whatever faults may move its page, and block all others.
+ */
+static void add_unarmed(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+			struct nrp_quantity *q)
+{
+	double unarmed = (double)b->r->scans.unarmed;
+	double others = lane->effects.tasks > 1 ? (double)(lane->effects.tasks - 1) : 0;
+	double max_ns = (double)b->r->waits.totals.max_ns;
+
+	q[HINT_FAULTS].upper += unarmed;
+	q[HINT_FAULT_PAGES].upper += unarmed;
+	q[PTE_UPDATES].upper += unarmed;
+	q[HINT_FAULTS_REMOTE].upper = q[HINT_FAULTS].upper;
+	q[MIGRATIONS_ADMITTED].upper = q[HINT_FAULTS].upper;
+	q[MIGRATED_PAGES].upper = q[HINT_FAULT_PAGES].upper;
+	q[PAGE_MIGRATION_WAITS].upper += q[HINT_FAULTS].upper * others;
+	q[PAGE_MIGRATION_WAIT_NS].upper += q[HINT_FAULTS].upper * others * max_ns;
+	if (max_ns <= 0)
+		open(&q[PAGE_MIGRATION_WAIT_NS]);
+}
+
+/* What is armed besides the host's entries is not on record. */
+static void add_unobserved(const struct nrp_builder *b, const struct nrp_replay_lane *lane,
+			   struct nrp_quantity *q)
+{
+	if (nrp_unarmed_bounds(b->r, lane))
+		add_unarmed(b, lane, q);
+	else
+		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
+	open(&q[REMOTE_ACCESSES]);
+	open(&q[REMOTE_RESIDENCY]);
 	q[REMOTE_ACCESSES].lower = q[REMOTE_RESIDENCY].lower = 0;
 }
 
@@ -507,7 +548,7 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].upper += extra;
 		q[MIGRATIONS_ADMITTED].upper += extra;
 	}
-	if (own_scanner(lane)) {
+	if (nrp_replay_own_scanner(lane)) {
 		/* A page that a fault of the record does not move is moved by a missing one. */
 		q[MIGRATED_PAGES].upper += (double)w[NRP_WORLD_HIGH].extra_moves_max;
 		q[MIGRATIONS_ADMITTED].upper += extra;
@@ -524,13 +565,15 @@ static void other_lane(struct nrp_builder *b, int i)
 		q[MIGRATED_PAGES].lower = fmax(q[MIGRATED_PAGES].lower - open, 0);
 		q[MIGRATED_PAGES].upper += open;
 	}
-	if (lane->pte >= 0)
+	if (lane->pte >= 0 || lane->loses_shmem)
 		filtered(b, lane, q);
 	if (lane->has_scan)
 		scanned(b, lane, q);
 	q[SCAN_TIME] = scan_time(scans, q);
+	if (lane->gains_shmem)
+		open_remote(q);
 	if (lane->opens)
-		open_scanner(q, lane->e0.params.variant != NRP_RATELIMIT_NONE);
+		add_unobserved(b, lane, q);
 }
 
 /* Balancing off: nothing is scanned, trapped or moved; pages stay where they were found. */
@@ -609,6 +652,7 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 	other_families(b, i);
 	locks(b, i);
 	add_unseen(b, i, b->q[i]);
+	nrp_apply_cadence(b, i);
 	open_untracked(b->r, lane->off, b->q[i]);
 	if (b->r->lossy && !lane->off)
 		open_upwards(b->q[i], lane->e0.params.variant != NRP_RATELIMIT_NONE);
@@ -701,7 +745,7 @@ void nrp_build_pairs(struct nrp_builder *b)
 		add_model(&b->avoided[REMOTE_RESIDENCY], e->remote_before - e->remote_after,
 			  e->remote_upper);
 	}
-	if (lane->opens) {
+	if (lane->opens || lane->gains_shmem) {
 		open_avoided(&b->avoided[REMOTE_ACCESSES], &b->q[!other][REMOTE_ACCESSES]);
 		open_avoided(&b->avoided[REMOTE_RESIDENCY], &b->q[!other][REMOTE_RESIDENCY]);
 	}

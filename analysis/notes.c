@@ -215,7 +215,8 @@ static void same_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		int8_t a = r->lane[0].variant[f], b = r->lane[1].variant[f];
 
 		if (r->differs[f] || a == b || a < 0 || b < 0 || r->off_differs ||
-		    f == NRP_FAMILY_MIGRATE_FILTER)
+		    f == NRP_FAMILY_MIGRATE_FILTER ||
+		    (f == NRP_FAMILY_SCAN_PERIOD && !r->lane[0].spec.modelled_cadence))
 			continue;
 		if (f == NRP_FAMILY_SCAN_VMA && same_scans(r, a, b)) {
 			nrp_comparison_note(
@@ -249,11 +250,15 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		if (r->differs[f] && f != NRP_FAMILY_MUNMAP_LOCK &&
 		    (!nrp_family((enum nrp_family_id)f)->replayed || r->unknown[f]) &&
 		    !r->lane[0].off && !r->lane[1].off)
-			nrp_comparison_note(c, "family_not_replayed",
-					    json_pack("{s:s}", "family", name),
-					    "the lanes differ in %s, which this version does not "
-					    "replay: what it can move is not observable",
-					    name);
+			nrp_comparison_note(
+				c, "family_not_replayed", json_pack("{s:s}", "family", name),
+				r->unknown[f] ? "the lanes differ in %s, and the capture lacks "
+						"what a replay of it needs, or leaves the host's "
+						"variant open (name it with --old and --new): "
+						"what it can move is not observable"
+					      : "the lanes differ in %s, which this version does "
+						"not replay: what it can move is not observable",
+				name);
 	}
 	for (int i = 0; i < 2; i++)
 		if (r->alike[i])
@@ -277,8 +282,7 @@ static void scope_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		nrp_comparison_note(c, "neither_lane_is_host", NULL,
 				    "neither lane reproduces what this host recorded: both are "
 				    "counterfactual");
-	nrp_comparison_note(c, "not_estimated", NULL,
-			    "cpu_cost is not estimated by this version");
+	nrp_comparison_note(c, "not_estimated", NULL, "cpu_cost is not estimated by this version");
 }
 
 /* How long a capture must be for two passes, at the pace of this one. */
@@ -464,21 +468,24 @@ static void blocked_note(struct nrp_comparison *c, const struct nrp_replay *r)
 static void verdict_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	bool model = r->lane[0].effects.faults > 0 || r->lane[1].effects.faults > 0;
-	const struct nrp_metric *faults = nrp_comparison_metric(c, "hint_faults");
-	const struct nrp_metric *moved = nrp_comparison_metric(c, "migrated_pages");
-	const struct nrp_metric *accesses = nrp_comparison_metric(c, "remote_accesses");
-	const struct nrp_metric *residency = nrp_comparison_metric(c, "remote_residency");
+	const char *faults = direction(nrp_comparison_metric(c, "hint_faults"), model);
+	const char *moved = direction(nrp_comparison_metric(c, "migrated_pages"), model);
+	const char *waits = direction(nrp_comparison_metric(c, "page_migration_waits"), model);
+	const char *blocked = direction(nrp_comparison_metric(c, "page_migration_wait_ns"), model);
+	const char *accesses = direction(nrp_comparison_metric(c, "remote_accesses"), model);
+	const char *residency = direction(nrp_comparison_metric(c, "remote_residency"), model);
+	bool seen = r->observed.migration_waits > 0;
 
 	nrp_comparison_note(
 		c, "verdict",
-		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults",
-			  direction(faults, model), "migrated_pages", direction(moved, model),
-			  "locality", "remote_accesses", direction(accesses, model),
-			  "remote_residency", direction(residency, model)),
-		"new against old: cost: hinting faults %s, migrated pages %s; locality: remote "
+		json_pack("{s:{s:s,s:s,s:s,s:s},s:{s:s,s:s}}", "cost", "hint_faults", faults,
+			  "migrated_pages", moved, "page_migration_waits", waits,
+			  "page_migration_wait_ns", blocked, "locality", "remote_accesses",
+			  accesses, "remote_residency", residency),
+		"new against old: cost: hinting faults %s, migrated pages %s%s%s; locality: remote "
 		"accesses %s, remote page-time %s",
-		direction(faults, model), direction(moved, model), direction(accesses, model),
-		direction(residency, model));
+		faults, moved, seen ? ", migration waits " : "", seen ? waits : "", accesses,
+		residency);
 }
 
 static void samples_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -535,7 +542,7 @@ static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, i
 {
 	const struct nrp_scan_bounds *s = &r->scans;
 
-	if (!s->recorded.passes)
+	if (!s->recorded.passes || r->lane[i].cadence.valid)
 		return;
 	nrp_comparison_note(
 		c, "cadence",
@@ -552,6 +559,22 @@ static void cadence_note(struct nrp_comparison *c, const struct nrp_replay *r, i
 		(unsigned long long)s->period_min_ms, (unsigned long long)s->passes_most);
 }
 
+static void shared_memory_note(struct nrp_comparison *c, const struct nrp_replay_lane *lane, int i)
+{
+	if (!lane->loses_shmem && !lane->gains_shmem)
+		return;
+	nrp_comparison_note(
+		c, "shared_memory", json_pack("{s:s}", "lane", side(i)),
+		lane->loses_shmem
+			? "%s lane: its scanner leaves shared memory alone. The record does not "
+			  "tell shared memory from shared mappings of files: faults in either are "
+			  "undecided; no private mapping is taken to be of a file on tmpfs"
+			: "%s lane: its scanner takes shared memory. Each VMA that the host's left "
+			  "out as unsuitable may be some: all of it counts as a range that is "
+			  "possible in every pass",
+		side(i));
+}
+
 /* Another scanner: what is exact in it, and what is a model. */
 static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
@@ -562,14 +585,10 @@ static void scan_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		char ranges[128] = "";
 
 		if (lane->opens)
-			nrp_comparison_note(c, "unobserved_entries",
-					    json_pack("{s:s}", "lane", side(i)),
-					    "%s lane: its scanner may arm pages that the host's "
-					    "left alone; the record cannot show these, so nothing "
-					    "that they add to has an upper bound",
-					    side(i));
-		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+			nrp_add_unobserved_note(c, r, i);
+		if (lane->observed || !nrp_replay_own_scanner(lane))
 			continue;
+		shared_memory_note(c, lane, i);
 		if (lane->has_scan)
 			snprintf(ranges, sizeof(ranges),
 				 "; it arms %llu ranges (%llu certain, %llu more possible)",
@@ -645,6 +664,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 	locality_notes(c, r);
 	samples_note(c, r);
 	scan_notes(c, r);
+	nrp_add_cadence_notes(c, r);
 	nrp_add_scanner_notes(c, r, capture, verify);
 	nrp_add_fault_reports(c, r);
 	filter_note(c, r);

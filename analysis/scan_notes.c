@@ -7,6 +7,7 @@
 #include "replay/host.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char *const sides[2] = { "old", "new" };
 
@@ -108,6 +109,48 @@ static void predictors_note(struct nrp_comparison *c, const struct nrp_replay *r
 		"%.0f; in proportion to armed entries %.0f and %.0f",
 		sides[i], faults->old_lane.value, moved->old_lane.value, n.visits, n.pages,
 		faults->old_lane.value * share, moved->old_lane.value * share);
+}
+
+/* ---- entries that the host left alone -------------------------------------------------- */
+
+/*
+ * Snapshots and the kernel's own test say which entries the host refused. Whether anybody touches
+ * these, no capture of this policy can say: an entry that is not armed does not fault.
+ */
+void nrp_add_unobserved_note(struct nrp_comparison *c, const struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+	bool bounded = nrp_unarmed_bounds(r, lane);
+	json_t *unarmed = bounded ? json_integer((json_int_t)r->scans.unarmed) : json_null();
+	json_t *options = json_array();
+	char most[160] = "";
+
+	if (options) {
+		json_array_append_new(options, json_string("pagemap_kpagecount_at_pass"));
+		if (lane->pte >= 0)
+			json_array_append_new(options, json_string("folio_can_map_prot_numa"));
+		if (lane->gains_shmem)
+			json_array_append_new(options, json_string("smaps_of_shared_memory"));
+	}
+	if (bounded)
+		snprintf(most, sizeof(most),
+			 "at most one fault for each of the %llu entries that the recorded ranges "
+			 "did not arm (not resident, armed already, or left alone)",
+			 (unsigned long long)r->scans.unarmed);
+	nrp_comparison_note(
+		c, "unobserved_entries",
+		json_pack("{s:s,s:o,s:o}", "lane", sides[i], "unarmed_entries", unarmed,
+			  "narrow_by", options),
+		"%s lane: its scanner may arm pages that the host's left alone; which of these are "
+		"touched, the record cannot show: they add %s. Narrower with a capture that has "
+		"%s; "
+		"only a run under this policy shows the touches themselves",
+		sides[i], bounded ? most : "what has no upper bound",
+		lane->gains_shmem
+			? "a snapshot of smaps and pagemap of shared memory at a scan pass"
+			: "a snapshot of pagemap and kpagecount at a scan pass (pages that are "
+			  "resident, and mapped more than once), or the answers of "
+			  "folio_can_map_prot_numa (6.19 and later)");
 }
 
 void nrp_add_scanner_notes(struct nrp_comparison *c, const struct nrp_replay *r,

@@ -257,6 +257,8 @@ static void print_lane(FILE *out, const struct nrp_comparison *c, int i)
 	json_object_foreach (c->set[i], key, value)
 		if (json_is_integer(value) && strcmp(key, "hz") != 0)
 			fprintf(out, "  %s=%lld", key, (long long)json_integer_value(value));
+		else if (json_is_string(value))
+			fprintf(out, "  %s=%s", key, json_string_value(value));
 	fputc('\n', out);
 }
 

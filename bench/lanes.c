@@ -39,7 +39,7 @@ static int decode(struct bench *b, struct nrp_error *err)
 	enum nrp_replay_stream_kind kind;
 	struct nrp_replay_stream *s;
 	const void *row;
-	int r = nrp_replay_stream_open(&s, b->store, b->capture.id, 0, err);
+	int r = nrp_replay_stream_open(&s, b->store, b->capture.id, 0, false, err);
 
 	if (r < 0)
 		return r;

@@ -251,6 +251,22 @@ void nrp_join_fault_migrated(struct nrp_thread *thread, uint64_t succeeded, uint
 	NRP_SET(f, hint_fault, failed_pages, (uint32_t)(f->failed_pages + failed));
 }
 
+/* A node id that no kernel has is damage: then the node is not known. */
+static void check_node(struct nrp_hint_fault *f, int16_t *nid, uint64_t bit)
+{
+	if (*nid >= -1 && *nid < NRP_MAX_NODES)
+		return;
+	*nid = 0;
+	f->null |= bit;
+}
+
+static void check_nodes(struct nrp_hint_fault *f)
+{
+	check_node(f, &f->src_nid, NRP_BIT(hint_fault, src_nid));
+	check_node(f, &f->target_nid, NRP_BIT(hint_fault, target_nid));
+	check_node(f, &f->mem_nid, NRP_BIT(hint_fault, mem_nid));
+}
+
 /* last_cpupid and the page's node, where no event says them. */
 static void resolve_from_flags(const struct nrp_joiner *j, struct nrp_hint_fault *f)
 {
@@ -333,6 +349,7 @@ int nrp_join_close_fault(struct nrp_joiner *j, struct nrp_thread *t, uint8_t fla
 		return 0;
 	t->fault_open = false;
 	f->inferred |= flags;
+	check_nodes(f);
 	resolve_from_flags(j, f);
 	resolve_outcome(j, f);
 	nrp_join_check_fault(j, f);

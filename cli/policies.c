@@ -43,21 +43,35 @@ static void print_profile(const struct nrp_profile *p)
 	putchar('\n');
 }
 
+static void print_global_params(void)
+{
+	printf("\nparameters of no family\n");
+	for (const struct nrp_param *p = nrp_global_param; p->name; p++)
+		printf("  --set %s=N  %s; default %s; %s\n", p->name, p->unit, p->value, p->doc);
+}
+
+static json_t *params_json(const struct nrp_param *list)
+{
+	json_t *params = json_array();
+
+	for (const struct nrp_param *p = list; p->name; p++)
+		json_array_append_new(params,
+				      json_pack("{s:s,s:s,s:s,s:s}", "name", p->name, "unit",
+						p->unit, "default", p->value, "meaning", p->doc));
+	return params;
+}
+
 static json_t *family_json(const struct nrp_family *f)
 {
-	json_t *variants = json_array(), *params = json_array();
+	json_t *variants = json_array();
 
 	for (const struct nrp_variant *v = f->variant; v->name; v++)
 		json_array_append_new(variants,
 				      json_pack("{s:s,s:s,s:s,s:s}", "name", v->name, "kernels",
 						v->kernels, "origin", v->origin, "rule", v->doc));
-	for (const struct nrp_param *p = f->param; p->name; p++)
-		json_array_append_new(params,
-				      json_pack("{s:s,s:s,s:s,s:s}", "name", p->name, "unit",
-						p->unit, "default", p->value, "meaning", p->doc));
 	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:o,s:o}", "name", f->name, "what", f->doc, "kernel",
 			 f->source, "verified", f->verified, "replayed", f->replayed, "variants",
-			 variants, "parameters", params);
+			 variants, "parameters", params_json(f->param));
 }
 
 static json_t *profile_json(const struct nrp_profile *p)
@@ -102,6 +116,8 @@ static enum nrp_status run(const struct cli_args *args)
 		else
 			print_profile(nrp_profile(i));
 	}
+	if (!json && !args->files)
+		print_global_params();
 	if (!any) {
 		json_decref(families);
 		json_decref(profiles);
@@ -110,8 +126,10 @@ static enum nrp_status run(const struct cli_args *args)
 		return NRP_USAGE;
 	}
 	if (json)
-		return cli_print_json(json_pack("{s:s,s:o,s:o}", "schema", "numareplay.policies/1",
-						"families", families, "profiles", profiles));
+		return cli_print_json(json_pack("{s:s,s:o,s:o,s:o}", "schema",
+						"numareplay.policies/1", "families", families,
+						"profiles", profiles, "parameters",
+						params_json(nrp_global_param)));
 	json_decref(families);
 	json_decref(profiles);
 	return NRP_DONE;

@@ -4,17 +4,31 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <string.h>
 
-enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_CAPTURE, OPT_JSON };
+enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_CADENCE, OPT_CAPTURE, OPT_JSON };
 
 static const struct cli_option options[] = {
 	[OPT_OLD] = { "old", 0, "P", "old policy (default: host)" },
 	[OPT_NEW] = { "new", 0, "P", "new policy" },
 	[OPT_SET] = { "set", 0, "K=V", "parameter: [old:|new:]FAMILY.PARAM=VALUE or PARAM=VALUE" },
+	[OPT_CADENCE] = { "cadence", 0, "C",
+			  "when scan passes come: observed (default), or modelled by scan.period" },
 	[OPT_CAPTURE] = { "capture", 0, "NAME|ID", "which capture, where there are several" },
 	[OPT_JSON] = { "json", 0, NULL, "print the document numareplay.comparison/1" },
 	{ NULL, 0, NULL, NULL },
 };
+
+static int parse_cadence(const char *text, struct nrp_lane_spec lane[2], struct nrp_error *err)
+{
+	bool modelled = text && !strcmp(text, "modelled");
+
+	if (text && !modelled && strcmp(text, "observed") != 0)
+		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "choose observed or modelled",
+				"no cadence '%s'", text);
+	lane[0].modelled_cadence = lane[1].modelled_cadence = modelled;
+	return 0;
+}
 
 static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2],
 		       struct nrp_error *err)
@@ -24,8 +38,14 @@ static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2]
 
 	if (r == 0)
 		r = nrp_lane_parse(&lane[1], cli_value(args, OPT_NEW), err);
+	if (r == 0)
+		r = parse_cadence(cli_value(args, OPT_CADENCE), lane, err);
 	for (size_t i = 0; r == 0 && i < args->option[OPT_SET].count; i++)
 		r = nrp_lane_set(&lane[0], &lane[1], args->option[OPT_SET].value[i], err);
+	for (int i = 0; r == 0 && i < 2; i++)
+		if (!lane[i].modelled_cadence && nrp_lane_sets_periods(&lane[i]))
+			r = nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "add --cadence modelled",
+				     "periods change nothing where passes come as observed");
 	return r;
 }
 
@@ -124,7 +144,7 @@ static enum nrp_status run(const struct cli_args *args)
 
 const struct cli_command cli_replay = {
 	.name = "replay",
-	.synopsis = "DB [--old P] --new P [--set K=V ..]",
+	.synopsis = "DB [--old P] --new P [--set K=V ..] [--cadence C]",
 	.summary = "replay an old and a new policy and say what differs",
 	.details =
 		"P is host, off, a kernel profile (linux-6.12) or [PROFILE,]FAMILY=VARIANT[,..].\n"

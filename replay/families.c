@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/host.h"
 #include "replay/mm_kin.h"
+#include "replay/policies/scan_shmem.h"
 #include "replay/replay_internal.h"
+#include "replay/scan_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,70 @@ static int8_t host_claim(const struct nrp_replay *r)
 	return !r->has_limiter_event;
 }
 
+/* Found by verify, or by the functions that the kernel has. */
+static int8_t host_period(const struct nrp_replay *r)
+{
+	if (r->period.nr_variants && r->period.variant[r->period.chosen].agree)
+		return (int8_t)r->period.chosen;
+	return r->has_limiter_event ? NRP_SCAN_PERIOD_418 : NRP_SCAN_PERIOD_419;
+}
+
+uint32_t nrp_replay_period_rules(const struct nrp_lane_spec *spec)
+{
+	uint32_t rules = 0;
+
+	for (unsigned int i = 0; i < NRP_NR_PERIOD_RULES; i++)
+		if (nrp_lane_get(spec, NRP_FAMILY_SCAN_PERIOD, nrp_period_rule_name(i), 1))
+			rules |= 1u << i;
+	return rules;
+}
+
+static const char *const scan_settings[] = { "scan.period_min_ms", "scan.period_max_ms",
+					     "scan.size_mb", "scan.delay_ms" };
+
+/* Has the lane the host's periods? With the observed cadence all lanes have. */
+static bool same_periods(const struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
+
+	if (!lane->spec.modelled_cadence)
+		return true;
+	for (size_t k = 0; k < sizeof(scan_settings) / sizeof(scan_settings[0]); k++)
+		if (nrp_lane_get(&lane->spec, -1, scan_settings[k], UINT64_MAX) != UINT64_MAX)
+			return false;
+	return lane->variant[NRP_FAMILY_SCAN_PERIOD] == host_period(r) &&
+	       nrp_replay_period_rules(&lane->spec) == NRP_PERIOD_RULES;
+}
+
+static uint32_t setting(const struct nrp_lane_spec *spec, const char *name, uint32_t host)
+{
+	return (uint32_t)nrp_lane_get(spec, -1, name, host);
+}
+
+struct nrp_cadence_lane nrp_replay_cadence_lane(const struct nrp_replay *r,
+						const struct nrp_replay_lane *lane,
+						const struct nrp_host_facts *facts)
+{
+	struct nrp_cadence_lane c = {
+		.variant = (enum nrp_scan_period_variant)host_period(r),
+		.rules = NRP_PERIOD_RULES,
+		.delay_ms = nrp_host_number(facts->scan_delay_ms, 1000),
+		.tunables = nrp_scan_tunables_of(facts),
+	};
+
+	if (!lane)
+		return c;
+	c.variant = (enum nrp_scan_period_variant)lane->variant[NRP_FAMILY_SCAN_PERIOD];
+	c.rules = nrp_replay_period_rules(&lane->spec);
+	c.delay_ms = setting(&lane->spec, "scan.delay_ms", c.delay_ms);
+	c.tunables.size_mb = setting(&lane->spec, "scan.size_mb", c.tunables.size_mb);
+	c.tunables.period_min_ms =
+		setting(&lane->spec, "scan.period_min_ms", c.tunables.period_min_ms);
+	c.tunables.period_max_ms =
+		setting(&lane->spec, "scan.period_max_ms", c.tunables.period_max_ms);
+	return c;
+}
+
 /* Names the host's variants where verify found them. */
 static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 {
@@ -95,6 +161,8 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
 	if (v[NRP_FAMILY_MUNMAP_LOCK] == NRP_HOST_VARIANT && r->locks.known)
 		v[NRP_FAMILY_MUNMAP_LOCK] = (int8_t)r->locks.variant;
+	if (v[NRP_FAMILY_SCAN_PERIOD] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_SCAN_PERIOD] = host_period(r);
 	lane->pte = -1;
 }
 
@@ -106,21 +174,51 @@ static bool same_outcome(int8_t a, int8_t b)
 
 /* ---- the scanner -------------------------------------------------------------------- */
 
-/* Rules of scan.vma that a lane switches off. */
-static uint32_t rules_off(const struct nrp_lane_spec *spec)
+/* Rules of a scan family that a lane switches off. */
+static uint32_t rules_off(const struct nrp_lane_spec *spec, int family)
 {
+	bool vma = family == NRP_FAMILY_SCAN_VMA;
+	unsigned int nr = vma                             ? NRP_NR_SCAN_RULES
+			  : family == NRP_FAMILY_SCAN_PTE ? NRP_NR_SCAN_PTE_RULES
+							  : 0;
 	uint32_t off = 0;
 
-	for (unsigned int i = 0; i < NRP_NR_SCAN_RULES; i++)
-		if (!nrp_lane_get(spec, NRP_FAMILY_SCAN_VMA, nrp_scan_vma_rule_name(i), 1))
+	for (unsigned int i = 0; i < nr; i++) {
+		const char *name = vma ? nrp_scan_vma_rule_name(i) : nrp_scan_pte_rule_name(i);
+
+		if (!nrp_lane_get(spec, family, name, 1))
 			off |= 1u << i;
+	}
 	return off;
+}
+
+static uint64_t scan_size(const struct nrp_replay *r, const struct nrp_lane_spec *spec)
+{
+	return nrp_lane_get(spec, -1, "scan.size_mb", r->scan_size_mb);
+}
+
+static uint64_t scan_delay(const struct nrp_replay *r, const struct nrp_lane_spec *spec)
+{
+	return nrp_lane_get(spec, -1, "scan.delay_ms", r->scan_delay_ms);
+}
+
+/* Does the lane scan in other pieces, or let VMAs wait another time? P0 lets none wait. */
+static bool other_settings(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	return scan_size(r, &lane->spec) != r->scan_size_mb ||
+	       (scan_delay(r, &lane->spec) != r->scan_delay_ms &&
+		lane->variant[NRP_FAMILY_SCAN_VMA] != NRP_SCAN_VMA_P0);
+}
+
+static bool different_settings(const struct nrp_replay *r)
+{
+	return scan_size(r, &r->lane[0].spec) != scan_size(r, &r->lane[1].spec) ||
+	       scan_delay(r, &r->lane[0].spec) != scan_delay(r, &r->lane[1].spec);
 }
 
 static bool different_rules(const struct nrp_replay *r, int family)
 {
-	return family == NRP_FAMILY_SCAN_VMA &&
-	       rules_off(&r->lane[0].spec) != rules_off(&r->lane[1].spec);
+	return rules_off(&r->lane[0].spec, family) != rules_off(&r->lane[1].spec, family);
 }
 
 /* Variants of scan.pte that kernels with the host's functions were released with. */
@@ -133,6 +231,33 @@ static uint32_t pte_by_functions(const struct nrp_host_facts *f)
 	if (!f->has_prepare_step)
 		return 1u << NRP_SCAN_PTE_F2;
 	return 1u << NRP_SCAN_PTE_F3 | 1u << NRP_SCAN_PTE_F4 | 1u << NRP_SCAN_PTE_F5;
+}
+
+/* The host's scan.pte, known or the only one that it can be; -1: neither. */
+static int host_pte(const struct nrp_replay *r)
+{
+	if (r->pte_host >= 0)
+		return r->pte_host;
+	return __builtin_popcount(r->pte_hosts) == 1 ? __builtin_ctz(r->pte_hosts) : -1;
+}
+
+/* The lane's scan.pte; -1: the host's, which is not known. */
+static int lane_pte(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	int v = lane->spec.variant[NRP_FAMILY_SCAN_PTE];
+
+	return v == NRP_HOST_VARIANT ? host_pte(r) : v;
+}
+
+/* Rules of scan.pte that the lane's variant has and the lane has not, if they can matter here. */
+static uint32_t pte_off(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
+{
+	uint32_t off = rules_off(&lane->spec, NRP_FAMILY_SCAN_PTE);
+	int v = lane_pte(r, lane);
+
+	if (v >= 0)
+		off &= nrp_scan_pte_rules((enum nrp_scan_pte_variant)v);
+	return r->balances_normally ? off & ~(uint32_t)NRP_SCAN_PTE_RULE_TIER : off;
 }
 
 /* Does the variant with the rules @off make every recorded decision? */
@@ -150,15 +275,35 @@ static bool same_scanner(const struct nrp_replay *r, int i, int family)
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->spec.variant[family];
-	uint32_t off = family == NRP_FAMILY_SCAN_VMA ? rules_off(&lane->spec) : 0;
+	uint32_t off =
+		family == NRP_FAMILY_SCAN_PTE ? pte_off(r, lane) : rules_off(&lane->spec, family);
 
+	if (family == NRP_FAMILY_SCAN_VMA && other_settings(r, lane))
+		return false;
 	if (v == NRP_HOST_VARIANT && !off)
 		return true;
 	if (family == NRP_FAMILY_SCAN_VMA)
 		return r->has_scan && reproduces(&r->scan, lane->variant[family], off);
 	if (family == NRP_FAMILY_SCAN_SHMEM)
-		return v == 0; /* nearly all kernels */
-	return r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1;
+		return r->shmem_hosts == 1u << v;
+	return !off && (r->pte_host >= 0 ? v == r->pte_host : r->pte_hosts >> v & 1);
+}
+
+/* A lane with a filter of its own; without rules off only F0 is known to be wider than all. */
+static void prepare_pte_lane(struct nrp_replay *r, struct nrp_replay_lane *lane)
+{
+	struct nrp_scan_pte_policy *p = &lane->pte_policy;
+	int v = lane_pte(r, lane);
+
+	if (v < 0) {
+		r->unknown[NRP_FAMILY_SCAN_PTE] = true;
+		return;
+	}
+	*p = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
+	p->rules &= ~pte_off(r, lane);
+	lane->pte = v;
+	lane->opens |=
+		r->pte_host != NRP_SCAN_PTE_F0 || nrp_scan_pte_rules(NRP_SCAN_PTE_F0) & ~p->rules;
 }
 
 static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
@@ -166,7 +311,13 @@ static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
 {
 	struct nrp_scan_pte_counts counts;
 	uint32_t possible;
-	int ret = nrp_scan_pte_lane_count(&counts, store, capture, NRP_SCAN_PTE_HOST_UNKNOWN, err);
+	int ret;
+
+	r->pte_proofs = nrp_scan_pte_proofs_new();
+	if (!r->pte_proofs)
+		return nrp_fail_nomem(err);
+	ret = nrp_scan_pte_lane_count(&counts, store, capture, NRP_SCAN_PTE_HOST_UNKNOWN,
+				      r->pte_proofs, err);
 
 	if (ret < 0)
 		return ret;
@@ -174,15 +325,9 @@ static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
 	if (__builtin_popcount(possible) == 1)
 		r->pte_host = __builtin_ctz(possible);
 	r->pte_hosts = possible & pte_by_functions(&capture->facts);
-	for (int i = 0; i < 2; i++) {
-		struct nrp_replay_lane *lane = &r->lane[i];
-
-		if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_PTE))
-			continue;
-		lane->pte = lane->spec.variant[NRP_FAMILY_SCAN_PTE];
-		/* Only F0 is known to be wider than all others. */
-		lane->opens |= r->pte_host != NRP_SCAN_PTE_F0;
-	}
+	for (int i = 0; i < 2; i++)
+		if (!r->lane[i].off && !same_scanner(r, i, NRP_FAMILY_SCAN_PTE))
+			prepare_pte_lane(r, &r->lane[i]);
 	return 0;
 }
 
@@ -191,11 +336,14 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 {
 	struct nrp_replay_lane *lane = &r->lane[i];
 	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
-	struct nrp_scan_lane_config config = { .scan_delay_ms = UINT64_MAX,
-					       .rules_off = rules_off(&lane->spec) };
+	struct nrp_scan_lane_config config = { .scan_size_mb = scan_size(r, &lane->spec),
+					       .scan_delay_ms = scan_delay(r, &lane->spec),
+					       .rules_off =
+						       rules_off(&lane->spec, NRP_FAMILY_SCAN_VMA),
+					       .gains_shmem = lane->gains_shmem };
 	int ret;
 
-	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_VMA))
+	if (lane->off || (same_scanner(r, i, NRP_FAMILY_SCAN_VMA) && !lane->gains_shmem))
 		return 0;
 	if (!r->has_scan || v < 0) {
 		r->unknown[NRP_FAMILY_SCAN_VMA] = true;
@@ -207,16 +355,45 @@ static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
 	return ret;
 }
 
+/* Shared memory: kernels with the tracepoint of cpusets (6.16) may have SH1, as stable ones may. */
+static int find_shmem_hosts(struct nrp_replay *r, struct nrp_store *store,
+			    const struct nrp_capture *capture, struct nrp_error *err)
+{
+	bool may_have_sh1 = false;
+	int ret = nrp_store_capture_has_probe(store, capture->id, "sched_skip_cpuset_numa",
+					      &may_have_sh1, err);
+
+	r->shmem_hosts = 1u << NRP_SCAN_SHMEM_SH0;
+	if (may_have_sh1)
+		r->shmem_hosts |= 1u << NRP_SCAN_SHMEM_SH1;
+	return ret;
+}
+
+/* Which VMAs a lane has more or fewer than the host, if the record shows them. */
+static void prepare_shmem(struct nrp_replay *r, int i)
+{
+	struct nrp_replay_lane *lane = &r->lane[i];
+
+	if (lane->off || same_scanner(r, i, NRP_FAMILY_SCAN_SHMEM))
+		return;
+	if (lane->spec.variant[NRP_FAMILY_SCAN_SHMEM] == NRP_SCAN_SHMEM_SH0)
+		lane->loses_shmem = true;
+	else if (r->has_scan && r->scan.has_skips && lane->variant[NRP_FAMILY_SCAN_VMA] >= 0)
+		lane->gains_shmem = true;
+	else
+		lane->opens = true;
+}
+
 static int prepare_scanner(struct nrp_replay *r, struct nrp_store *store,
 			   const struct nrp_capture *capture, struct nrp_error *err)
 {
-	int ret = 0;
+	int ret = find_shmem_hosts(r, store, capture, err);
 
-	if (asks_for(r, NRP_FAMILY_SCAN_PTE))
+	if (ret == 0 && asks_for(r, NRP_FAMILY_SCAN_PTE))
 		ret = prepare_pte(r, store, capture, err);
 	for (int i = 0; ret == 0 && i < 2; i++) {
+		prepare_shmem(r, i);
 		ret = run_scan_lane(r, i, store, capture, err);
-		r->lane[i].opens |= !same_scanner(r, i, NRP_FAMILY_SCAN_SHMEM);
 	}
 	r->assumed[NRP_FAMILY_SCAN_SHMEM] = asks_for(r, NRP_FAMILY_SCAN_SHMEM);
 	r->assumed[NRP_FAMILY_SCAN_PTE] = asks_for(r, NRP_FAMILY_SCAN_PTE) && r->pte_host < 0;
@@ -247,9 +424,11 @@ void nrp_replay_compare_families(struct nrp_replay *r)
 	r->differs[NRP_FAMILY_TIERING_PROMOTE] |= r->tiering_differs;
 	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++) {
 		r->differs[f] |= different_rules(r, f);
+		r->differs[f] |= f == NRP_FAMILY_SCAN_VMA && different_settings(r);
 		if (same_scanner(r, 0, f) && same_scanner(r, 1, f))
 			r->differs[f] = false;
 	}
+	r->differs[NRP_FAMILY_SCAN_PERIOD] = !same_periods(r, 0) || !same_periods(r, 1);
 	for (int f = 0; f < NRP_NR_FAMILIES; f++)
 		r->differs[f] &= !r->moot[f];
 }
@@ -279,12 +458,17 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 			r->outcome = verify->check[i];
 		if (!strcmp(verify->check[i].family, "scan.reset"))
 			r->reset = verify->check[i];
+		if (!strcmp(verify->check[i].family, "scan.period"))
+			r->period = verify->check[i];
 		if (!strcmp(verify->check[i].family, "migrate.ratelimit")) {
 			r->ratelimit = verify->check[i];
 			r->has_ratelimit_check = true;
 		}
 	}
 	r->has_limiter_event = facts->has_ratelimit_event;
+	r->scan_size_mb = nrp_scan_size_mb(facts);
+	r->scan_delay_ms = nrp_scan_delay_ms(facts);
+	r->balances_normally = facts->balancing > 0 && facts->balancing & 1;
 	r->moves = verify->moves;
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
@@ -474,5 +658,5 @@ bool nrp_replay_as_host(const struct nrp_replay *r, int i)
 	for (int f = NRP_FAMILY_SCAN_VMA; f <= NRP_FAMILY_SCAN_SHMEM; f++)
 		if (!same_scanner(r, i, f))
 			return false;
-	return true;
+	return same_periods(r, i);
 }

@@ -56,6 +56,18 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "F5", "6.19 and later", "folio_can_map_prot_numa series",
 			  "F4, pinned pages of any mapping, huge PMDs too" },
 		},
+		.param = {
+			{ "cow", "0 or 1", "1", "F1+: the variant's test of shared copy-on-write pages",
+			  0, 1 },
+			{ "dirty", "0 or 1", "1", "F1+: not dirty pages of files", 0, 1 },
+			{ "local", "0 or 1", "1",
+			  "not pages that a single-threaded process has on its own node", 0, 1 },
+			{ "device", "0 or 1", "1", "F2+: not pages of devices", 0, 1 },
+			{ "tier", "0 or 1", "1",
+			  "F2+: not the top tier, if only tiers are balanced", 0, 1 },
+			{ "pinned", "0 or 1", "1",
+			  "F3+: not pinned pages (up to F4 copy-on-write ones)", 0, 1 },
+		},
 	},
 	[NRP_FAMILY_SCAN_SHMEM] = {
 		.name = "scan.shmem",
@@ -214,28 +226,54 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "6.12", "6.11 and later", "-", "a prepare step; shared huge pages move, too" },
 		},
 	},
+	[NRP_FAMILY_SCAN_PERIOD] = {
+		.name = "scan.period",
+		.doc = "how often a task scans; compared with --cadence modelled",
+		.source = "task_scan_min(), update_task_scan_period(), task_numa_placement()",
+		.verified = true,
+		.replayed = true,
+		.variant = {
+			{ "4.18", "4.14 - 4.18", "b5dd77c8bdad, 37ec97deb3a8",
+			  "a task adapts its period at its first fault in a new sequence" },
+			{ "4.19", "4.19 and later", "task_numa_fault() of 4.19",
+			  "4.18 + only past the time to try the preferred node again" },
+		},
+		.param = {
+			{ "adapt", "0 or 1", "1", "periods adapt to faults", 0, 1 },
+			{ "empty", "0 or 1", "1",
+			  "without local or shared faults the period doubles", 0, 1 },
+			{ "failed", "0 or 1", "1", "failed migrations double the period", 0, 1 },
+			{ "sticky", "0 or 1", "1", "one failure doubles it for good", 0, 1 },
+		},
+	},
 };
 
 /*
  * Columns in the order of enum nrp_family_id: vma pte shmem reset filter ratelimit munmap hugetlb
- * tiering claim outcome.
+ * tiering claim outcome period.
  */
 static const struct nrp_profile profiles[] = {
-	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
-	{ "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
-	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0, 0, 1, 1 } },
-	{ "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1 } },
-	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0, 1, 1, 2 } },
-	{ "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2 } },
-	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2 } },
-	{ "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1, 1, 1, 3 } },
-	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3, 2, 1, 3 } },
-	{ "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1 } },
+	{ "linux-4.15", { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "linux-4.18", { 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "linux-4.19", { 0, 1, 0, 2, 1, 4, 0, 0, 0, 1, 1, 1 } },
+	{ "linux-5.10", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1, 1 } },
+	{ "linux-6.1", { 0, 2, 0, 2, 2, 4, 5, 0, 1, 1, 2, 1 } },
+	{ "linux-6.4", { 1, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2, 1 } },
+	{ "linux-6.8", { 2, 2, 0, 2, 2, 4, 5, 1, 1, 1, 2, 1 } },
+	{ "linux-6.12", { 3, 3, 0, 2, 3, 4, 5, 1, 1, 1, 3, 1 } },
+	{ "linux-7.2", { 4, 5, 1, 2, 3, 4, 5, 3, 2, 1, 3, 1 } },
+	{ "rhel-8", { 0, 1, 0, 2, 1, 4, 5, 0, 0, 1, 1, 1 } },
 };
 
 const struct nrp_param nrp_global_param[] = {
 	{ "hz", "ticks/s", "from the capture", "tick rate, where the capture does not show it", 24,
 	  20000 },
+	{ "scan.period_min_ms", "ms", "the host's", "shortest scan period of one window", 1,
+	  3600000 },
+	{ "scan.period_max_ms", "ms", "the host's", "longest scan period of one window", 1,
+	  3600000 },
+	{ "scan.size_mb", "MB", "the host's", "what one scan pass covers: a window", 1, 65536 },
+	{ "scan.delay_ms", "ms", "the host's", "before the first scan of a task or a VMA", 0, 3600000 },
 	{ NULL, NULL, NULL, NULL, 0, 0 },
 };
 
@@ -393,16 +431,16 @@ static const struct nrp_param *resolve_param(const char *name, int *ret_family)
 	const char *dot = strrchr(name, '.');
 	const struct nrp_param *found;
 
-	if (dot) {
+	*ret_family = -1;
+	found = find_param(nrp_global_param, name);
+	if (dot && !found) {
 		char family[64];
 
 		snprintf(family, sizeof(family), "%.*s", (int)(dot - name), name);
 		*ret_family = find_family(family);
 		return *ret_family < 0 ? NULL : find_param(families[*ret_family].param, dot + 1);
 	}
-	*ret_family = -1;
-	found = find_param(nrp_global_param, name);
-	for (int i = 0; i < NRP_NR_FAMILIES; i++) {
+	for (int i = 0; !dot && i < NRP_NR_FAMILIES; i++) {
 		const struct nrp_param *p = find_param(families[i].param, name);
 
 		if (p && found)
@@ -476,4 +514,13 @@ uint64_t nrp_lane_get(const struct nrp_lane_spec *lane, int family, const char *
 		if (lane->set[i].family == family && !strcmp(lane->set[i].name, name))
 			return lane->set[i].value;
 	return missing;
+}
+
+bool nrp_lane_sets_periods(const struct nrp_lane_spec *lane)
+{
+	for (size_t i = 0; i < lane->nr_set; i++)
+		if (lane->set[i].family == NRP_FAMILY_SCAN_PERIOD ||
+		    (lane->set[i].family < 0 && !strncmp(lane->set[i].name, "scan.", 5)))
+			return true;
+	return false;
 }

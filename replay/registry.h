@@ -24,6 +24,7 @@ enum nrp_family_id {
 	NRP_FAMILY_TIERING_PROMOTE,
 	NRP_FAMILY_TASK_CLAIM,
 	NRP_FAMILY_MIGRATE_OUTCOME,
+	NRP_FAMILY_SCAN_PERIOD,
 	NRP_NR_FAMILIES
 };
 
@@ -63,7 +64,7 @@ struct nrp_profile {
 const struct nrp_family *nrp_family(enum nrp_family_id id);
 size_t nrp_nr_profiles(void);
 const struct nrp_profile *nrp_profile(size_t i);
-/* Parameters that belong to no family: hz. */
+/* Parameters that belong to no family, by their whole names: hz, scan.size_mb, .. */
 extern const struct nrp_param nrp_global_param[];
 
 #define NRP_HOST_VARIANT (-1) /* the host's own, as verify finds it */
@@ -80,6 +81,7 @@ struct nrp_lane_spec {
 	char name[128];                  /* the text it was made from: "host", "linux-6.12", .. */
 	bool off;                        /* NUMA balancing off */
 	bool profile;                    /* made from a kernel profile */
+	bool modelled_cadence;           /* scan passes come by the modelled periods */
 	int8_t variant[NRP_NR_FAMILIES]; /* index, or NRP_HOST_VARIANT */
 	struct nrp_setting set[NRP_MAX_SETTINGS];
 	size_t nr_set;
@@ -93,6 +95,8 @@ int nrp_lane_parse(struct nrp_lane_spec *ret, const char *text, struct nrp_error
 /* Applies one --set [old:|new:]FAMILY.PARAM=VALUE or PARAM=VALUE to the lanes it names. */
 int nrp_lane_set(struct nrp_lane_spec *old_lane, struct nrp_lane_spec *new_lane, const char *text,
 		 struct nrp_error *err);
+/* Does it name parameters of scan.period, which only a modelled cadence heeds? */
+bool nrp_lane_sets_periods(const struct nrp_lane_spec *lane);
 /* Value of a parameter of a lane, or @missing. @family -1: global. */
 uint64_t nrp_lane_get(const struct nrp_lane_spec *lane, int family, const char *name,
 		      uint64_t missing);

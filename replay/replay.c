@@ -16,6 +16,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	nrp_waits_clear(&replay->waits);
 	nrp_processes_clear(&replay->processes);
 	nrp_tiering_clear(&replay->tiering);
+	nrp_scan_pte_proofs_free(replay->pte_proofs);
 	free(replay->rates);
 }
 

@@ -3,6 +3,7 @@
 #ifndef NRP_REPLAY_H
 #define NRP_REPLAY_H
 
+#include "replay/cadence.h"
 #include "replay/memory_samples.h"
 #include "replay/processes.h"
 #include "replay/ratelimit_lane.h"
@@ -37,8 +38,12 @@ struct nrp_replay_lane {
 	struct nrp_lock_result lock; /* munmap.lock; if the host's locks are known */
 	bool own_lock;               /* not as on the host */
 	int pte;                     /* scan.pte of the lane, as replayed; -1: the host's */
-	bool opens;                  /* pages may be armed that the record cannot show */
+	struct nrp_scan_pte_policy pte_policy; /* unless -1 */
+	bool loses_shmem;                      /* scan.shmem: SH0, where the host may have SH1 */
+	bool gains_shmem; /* the other way round; what it may add is in scan's possible ranges */
+	bool opens;       /* pages may be armed that the record cannot show */
 	struct nrp_scan_effects_result effects;
+	struct nrp_cadence_result cadence; /* valid: passes come by modelled periods */
 	/* Unless observed: */
 	int nr_worlds;
 	struct nrp_world_result world[NRP_MAX_LANE_WORLDS];
@@ -60,6 +65,12 @@ enum nrp_fault_outcome {
 	NRP_NR_FAULT_OUTCOMES
 };
 
+/* Is the lane's scanner, or its filter of VMAs or entries, another than the host's? */
+static inline bool nrp_replay_own_scanner(const struct nrp_replay_lane *lane)
+{
+	return lane->has_scan || lane->pte >= 0 || lane->loses_shmem;
+}
+
 /* What the capture itself counts. */
 struct nrp_replay_observed {
 	struct {
@@ -79,10 +90,12 @@ struct nrp_replay_observed {
 };
 
 struct nrp_replay {
-	struct nrp_replay_lane lane[2];                            /* old, new */
-	struct nrp_verify_check filter, ratelimit, outcome, reset; /* the host's own */
+	struct nrp_replay_lane lane[2];                                    /* old, new */
+	struct nrp_verify_check filter, ratelimit, outcome, reset, period; /* the host's own */
 	bool has_ratelimit_check;
 	bool has_limiter_event; /* the kernel has mm_numa_migrate_ratelimit: up to 4.18 */
+	uint64_t scan_size_mb, scan_delay_ms; /* the host's */
+	bool balances_normally;               /* bit 1 of kernel.numa_balancing is set */
 	struct nrp_task_moves moves;
 	struct nrp_tiering tiering; /* lanes old, new; if a lane names the family */
 	bool tiering_differs;       /* in variant or parameters */
@@ -108,10 +121,12 @@ struct nrp_replay {
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;
+	struct nrp_scan_pte_proofs *pte_proofs; /* NULL: no lane asks */
 	/* Of the recorded scans: VMAs that they can arm, and those that starve (-1: not known). */
 	uint64_t eligible_vmas;
 	int64_t starved_vmas;
 	uint32_t pte_hosts;            /* bit v: scan.pte variant v may be the host's */
+	uint32_t shmem_hosts;          /* the same of scan.shmem */
 	int pte_host;                  /* -1: not known */
 	bool differs[NRP_NR_FAMILIES]; /* the lanes differ in this family */
 	bool unknown[NRP_NR_FAMILIES]; /* and the capture lacks what a replay of it needs */

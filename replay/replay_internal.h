@@ -22,6 +22,14 @@ bool nrp_replay_same_as_host(const struct nrp_verify_check *check, int variant);
 bool nrp_replay_same_limiter(const struct nrp_ratelimit_params *a,
 			     const struct nrp_ratelimit_params *b);
 
+/* NRP_PERIOD_*: rules of scan.period that the lane has. */
+uint32_t nrp_replay_period_rules(const struct nrp_lane_spec *spec);
+
+/* The lane's scan.period: with no lane, the host's. */
+struct nrp_cadence_lane nrp_replay_cadence_lane(const struct nrp_replay *r,
+						const struct nrp_replay_lane *lane,
+						const struct nrp_host_facts *facts);
+
 /* ---- replay_worlds.c: the records through the worlds ---------------------------------- */
 
 int nrp_replay_load_waits(struct nrp_replay *r, struct nrp_store *store,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/host.h"
 #include "replay/merge.h"
+#include "replay/pages.h"
 #include "replay/replay_internal.h"
 #include "replay/stream.h"
 
@@ -104,8 +106,8 @@ static int nr_nodes(const struct nrp_replay *r, const struct nrp_capture *captur
 /* Do scans come at another pace from the start, because the scanner or its periods are others? */
 static bool other_pace(const struct nrp_replay *r, const struct nrp_replay_lane *lane)
 {
-	return lane->has_scan || lane->pte >= 0 || lane->opens ||
-	       r->differs[NRP_FAMILY_SCAN_RESET] || r->differs[NRP_FAMILY_TASK_CLAIM];
+	return nrp_replay_own_scanner(lane) || lane->opens || r->differs[NRP_FAMILY_SCAN_RESET] ||
+	       r->differs[NRP_FAMILY_TASK_CLAIM];
 }
 
 /*
@@ -137,7 +139,7 @@ static void configure(struct nrp_replay *r, int i, const struct nrp_capture *cap
 	/* Without balancing nothing is left open. */
 	lane->nr_worlds = lane->off ? 1 : NRP_WORLD_LOW + nr_low;
 	base.diverged = other_pace(r, lane);
-	base.leaves_out = lane->has_scan || lane->pte >= 0;
+	base.leaves_out = nrp_replay_own_scanner(lane);
 	for (int k = 0; k < lane->nr_worlds; k++)
 		c[k] = base;
 	for (int k = 0; k < nr_low && !lane->off; k++) {
@@ -182,6 +184,9 @@ struct feed {
 	struct nrp_worlds *worlds;
 	struct nrp_scan_effects *effects[2]; /* NULL: the host's own scanner */
 	struct nrp_kept_waits *kept;
+	struct nrp_cadence *cadence[2]; /* NULL: passes come as observed */
+	struct nrp_scan_timeline *timeline;
+	int first[2]; /* number of the lane's central world */
 	const struct nrp_ratelimit_lane *host;
 	size_t attempt;
 	/* Last attempt of a thread whose waits were taken: a clock may stand still between two. */
@@ -212,6 +217,19 @@ static struct nrp_fault_waits waits_of(struct feed *d, const struct nrp_hint_fau
 	return w;
 }
 
+/* The fault in the lane's central world, which has not seen it yet. */
+static int feed_cadence(struct feed *d, int i, const struct nrp_hint_fault *f, enum nrp_armed armed)
+{
+	uint64_t size = nrp_host_page_size(&d->capture->facts);
+	bool there = armed == NRP_ARMED_YES || armed == NRP_ARMED_UNKNOWN, tainted = false;
+	int nid = -1;
+
+	if (!NRP_NULL(f, hint_fault, mm) && !NRP_NULL(f, hint_fault, addr))
+		nid = nrp_worlds_location(d->worlds, d->first[i], f->mm,
+					  nrp_page_of(f->addr, size, nrp_fault_pages(f)), &tainted);
+	return nrp_cadence_fault(d->cadence[i], f, there, tainted ? nid : -1);
+}
+
 static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 {
 	struct nrp_fault_context context = { 0 };
@@ -235,6 +253,9 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 		if (d->effects[i] &&
 		    nrp_scan_effects_fault(d->effects[i], d->worlds, f, &context.armed[i]) < 0)
 			return -ENOMEM;
+	for (int i = 0; i < 2; i++)
+		if (d->cadence[i] && feed_cadence(d, i, f, context.armed[i]) < 0)
+			return -ENOMEM;
 	if (nrp_worlds_fault(d->worlds, f, &context) < 0)
 		return -ENOMEM;
 	if (context.waits.certain.waits || context.waits.possible.waits)
@@ -242,13 +263,17 @@ static int feed_fault(struct feed *d, const struct nrp_hint_fault *f)
 	return 0;
 }
 
-/* What the lanes' scanners need to know of a record that is no fault. */
+/* What the lanes' scanners and periods need to know of a record that is no fault. */
 static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const void *row)
 {
 	int ret = 0;
 
 	for (int i = 0; ret == 0 && i < 2; i++) {
-		if (!d->effects[i])
+		if (d->cadence[i] && kind == NRP_STREAM_LIFE)
+			ret = nrp_cadence_life(d->cadence[i], row);
+		else if (d->cadence[i] && kind == NRP_STREAM_PASS)
+			ret = nrp_cadence_pass(d->cadence[i], row);
+		if (ret < 0 || !d->effects[i])
 			continue;
 		if (kind == NRP_STREAM_LIFE)
 			ret = nrp_scan_effects_life(d->effects[i], row);
@@ -256,6 +281,8 @@ static int feed_effects(struct feed *d, enum nrp_replay_stream_kind kind, const 
 			ret = nrp_scan_effects_pass(d->effects[i], d->worlds, row);
 		else if (kind == NRP_STREAM_RANGE)
 			ret = nrp_scan_effects_range(d->effects[i], d->worlds, row);
+		else if (kind == NRP_STREAM_PAGE_FAULT)
+			ret = nrp_scan_effects_page_fault(d->effects[i], row);
 	}
 	return ret;
 }
@@ -302,12 +329,14 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 		case NRP_STREAM_RANGE:
 			ret = nrp_worlds_scan_range(d->worlds, row);
 			break;
+		case NRP_STREAM_PAGE_FAULT:
+			break;
 		case NRP_STREAM_FAULT:
 			prefetch(d, stream);
 			ret = feed_fault(d, row);
 			break;
 		}
-		if (ret == 0 && kind != NRP_STREAM_FAULT && (d->effects[0] || d->effects[1]))
+		if (ret == 0 && kind != NRP_STREAM_FAULT)
 			ret = feed_effects(d, kind, row);
 		if (ret < 0)
 			return nrp_fail_nomem(err);
@@ -369,16 +398,50 @@ static int make_effects(struct feed *d, const struct nrp_capture *capture, uint6
 
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		const struct nrp_replay_lane *lane = &d->r->lane[i];
-		int host = d->r->pte_host;
 
-		if (lane->observed || (!lane->has_scan && lane->pte < 0))
+		if (lane->observed || !nrp_replay_own_scanner(lane))
 			continue;
 		ret = nrp_scan_effects_new(&d->effects[i], capture,
-					   lane->has_scan ? &lane->scan : NULL, host,
-					   lane->pte < 0 ? host : lane->pte, err);
+					   lane->has_scan ? &lane->scan : NULL, d->r->pte_host,
+					   lane->pte < 0 ? NULL : &lane->pte_policy, err);
+		if (ret == 0 && lane->loses_shmem)
+			nrp_scan_effects_lose_shmem(d->effects[i]);
+		if (ret == 0)
+			nrp_scan_effects_know(d->effects[i], d->r->pte_proofs);
 		*columns = ~UINT64_C(0);
 	}
 	return ret;
+}
+
+/* For lanes that did not run, if they are to have passes by their own periods. */
+static int make_cadences(struct feed *d, struct nrp_store *store, const struct nrp_capture *capture,
+			 uint64_t *columns, struct nrp_error *err)
+{
+	const struct nrp_host_facts *facts = &capture->facts;
+	struct nrp_cadence_lane host = nrp_replay_cadence_lane(d->r, NULL, facts);
+	int ret = 0;
+
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		const struct nrp_replay_lane *lane = &d->r->lane[i];
+		struct nrp_cadence_lane own = nrp_replay_cadence_lane(d->r, lane, facts);
+
+		if (lane->observed || lane->off || !lane->spec.modelled_cadence)
+			continue;
+		if (!d->timeline)
+			ret = nrp_scan_timeline_load(&d->timeline, store, capture, &host.tunables,
+						     err);
+		if (ret == 0)
+			ret = nrp_cadence_new(&d->cadence[i], facts, d->timeline, &host, &own, err);
+		*columns = ~UINT64_C(0);
+	}
+	return ret;
+}
+
+/* Do page faults say more about a lane? Not if some are lost: what is missing counts, too. */
+static bool wants_writes(const struct nrp_replay *r)
+{
+	return !r->lossy && ((!r->lane[0].observed && r->lane[0].pte >= 0) ||
+			     (!r->lane[1].observed && r->lane[1].pte >= 0));
 }
 
 int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
@@ -404,19 +467,27 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 			ret = nrp_fail_nomem(err);
 		else
 			configure(r, i, capture, configs + n, starts[i]);
-		first[i] = n;
+		first[i] = d.first[i] = n;
 		n += r->lane[i].nr_worlds;
 	}
 	if (ret == 0 && nrp_kept_waits_new(&d.kept, &r->waits) < 0)
 		ret = nrp_fail_nomem(err);
 	if (ret == 0)
 		ret = make_effects(&d, capture, &columns, err);
+	for (int k = 0; ret == 0 && k < n; k++) {
+		configs[k].scanner = d.effects[configs[k].lane];
+		configs[k].refused_until =
+			configs[k].scanner ? nrp_scan_effects_refused_until : NULL;
+	}
+	if (ret == 0)
+		ret = make_cadences(&d, store, capture, &columns, err);
 	if (ret == 0)
 		ret = nrp_worlds_new(
 			&d.worlds, &capture->facts, (enum nrp_filter_variant)r->filter.chosen,
 			r->scans.period_max_ms, capture->first_time, shared, configs, n, err);
 	if (ret == 0)
-		ret = nrp_replay_stream_open(&stream, store, capture->id, columns, err);
+		ret = nrp_replay_stream_open(&stream, store, capture->id, columns, wants_writes(r),
+					     err);
 	if (ret == 0)
 		ret = feed(&d, stream, err);
 	if (ret == 0 && (nrp_worlds_finish(d.worlds, capture->last_time) < 0 ||
@@ -428,8 +499,12 @@ int nrp_replay_run_worlds(struct nrp_replay *r, struct nrp_store *store,
 					    &r->lane[i].effects) < 0)
 			ret = nrp_fail_nomem(err);
 		nrp_scan_effects_free(d.effects[i]);
+		if (ret == 0 && d.cadence[i])
+			r->lane[i].cadence = nrp_cadence_result(d.cadence[i]);
+		nrp_cadence_free(d.cadence[i]);
 		free(starts[i]);
 	}
+	nrp_scan_timeline_free(d.timeline);
 	nrp_replay_stream_close(stream);
 	nrp_kept_waits_free(d.kept);
 	nrp_worlds_free(d.worlds);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/scan_bounds.h"
+#include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/scan_trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -44,8 +46,8 @@ static void add_time(struct nrp_scan_bounds *b, const struct nrp_scan_pass *p, u
 	b->pass_ns += p->end_time > p->time ? p->end_time - p->time : 0;
 }
 
-static int each_range(struct nrp_scan_bounds *b, struct nrp_store *store, int64_t capture_id,
-		      struct nrp_error *err)
+static int fit_cost(struct nrp_scan_bounds *b, struct nrp_store *store, int64_t capture_id,
+		    struct nrp_error *err)
 {
 	struct nrp_scan_cost cost = { 0 };
 	struct nrp_cursor *cursor = NULL;
@@ -99,6 +101,31 @@ static int each_pass(struct nrp_scan_bounds *b, struct nrp_pages *mms, struct nr
 	return r;
 }
 
+static int each_range(struct nrp_scan_bounds *b, struct nrp_store *store,
+		      const struct nrp_capture *capture, struct nrp_error *err)
+{
+	const uint64_t wanted =
+		NRP_BIT(scan_range, start) | NRP_BIT(scan_range, end) | NRP_BIT(scan_range, pages);
+	uint64_t page_size = nrp_host_page_size(&capture->facts), ranges = 0, pages;
+	struct nrp_cursor *cursor = NULL;
+	const void *row;
+	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_RANGE, wanted, err);
+
+	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
+		const struct nrp_scan_range *g = row;
+
+		r = 0;
+		if (g->null & wanted || g->start > g->end || g->end - g->start > NRP_MAX_SCAN_RANGE)
+			continue;
+		pages = (g->end - g->start) / page_size;
+		b->unarmed += pages > g->pages ? pages - g->pages : 0;
+		ranges++;
+	}
+	nrp_cursor_close(cursor);
+	b->unarmed_known = ranges > 0 && ranges == b->recorded.ranges;
+	return r;
+}
+
 int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
 			 const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -116,7 +143,9 @@ int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
 	if (r == 0)
 		r = each_pass(&b, mms, store, capture, true, err);
 	if (r == 0)
-		r = each_range(&b, store, capture->id, err);
+		r = fit_cost(&b, store, capture->id, err);
+	if (r == 0)
+		r = each_range(&b, store, capture, err);
 	most = ms / b.period_min_ms + 1;
 	while (r == 0 && (passes = nrp_pages_next(mms, &position, &mm, &page)))
 		b.passes_most += passes->recorded > most ? passes->recorded : most;

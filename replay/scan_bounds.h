@@ -25,6 +25,13 @@ struct nrp_scan_bounds {
 	uint64_t timed_passes; /* whose end is on record */
 	bool has_cost;
 	struct nrp_scan_cost_fit cost; /* of ranges */
+	/*
+	 * Entries of all recorded ranges that these did not arm: not resident, armed already, or
+	 * left alone. Another test of entries arms at most so many more in the same ranges, each
+	 * for one fault.
+	 */
+	uint64_t unarmed;
+	bool unarmed_known; /* every range says how many it armed */
 };
 
 /* Reads the scan passes of a capture, twice, and their ranges. */

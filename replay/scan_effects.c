@@ -3,6 +3,7 @@
 #include "replay/attempts.h"
 #include "replay/host.h"
 #include "replay/pages.h"
+#include "replay/policies/scan_shmem.h"
 #include "replay/scan_extra.h"
 
 #include <errno.h>
@@ -50,7 +51,8 @@ struct nrp_scan_effects {
 	struct nrp_scan_extra *extra; /* NULL: no lane of its own */
 	size_t next_range, next_possible;
 	uint64_t page_size, origin;
-	int pte;
+	struct nrp_scan_pte_policy pte;
+	bool loses_shmem;
 	struct nrp_scan_pte_lane *filter; /* NULL: as on the host */
 	struct nrp_pages *spaces;         /* keyed by mm */
 	struct nrp_pages *pages;          /* keyed by (mm, page): struct lane_page */
@@ -70,8 +72,8 @@ static int arm(struct nrp_scan_effects *e, const struct nrp_scan_lane_range *g, 
 }
 
 int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
-			 const struct nrp_scan_lane *lane, int host_pte, int pte,
-			 struct nrp_error *err)
+			 const struct nrp_scan_lane *lane, int host_pte,
+			 const struct nrp_scan_pte_policy *pte, struct nrp_error *err)
 {
 	struct nrp_scan_effects *e = calloc(1, sizeof(*e));
 	int r = 0;
@@ -81,14 +83,15 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	e->facts = &capture->facts;
 	e->lane = lane;
 	e->page_size = nrp_host_page_size(&capture->facts);
-	e->pte = pte;
+	if (pte)
+		e->pte = *pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
 	e->pages = nrp_pages_new(sizeof(struct lane_page));
 	if (lane)
 		e->extra = nrp_scan_extra_new(e->page_size);
 	if (!e->spaces || !e->pages || (lane && !e->extra))
 		r = -ENOMEM;
-	if (r == 0 && pte != host_pte)
+	if (r == 0 && pte)
 		r = nrp_scan_pte_lane_new(&e->filter, &capture->facts, host_pte);
 	for (size_t i = 0; r == 0 && lane && i < lane->nr_mms; i++) {
 		struct space *s = nrp_pages_get(e->spaces, lane->mm[i].mm, 0);
@@ -110,6 +113,26 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	}
 	*ret = e;
 	return 0;
+}
+
+void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *e)
+{
+	e->loses_shmem = true;
+}
+
+uint64_t nrp_scan_effects_refused_until(struct nrp_scan_effects *e, uint64_t mm, uint64_t addr,
+					uint64_t from)
+{
+	if (!e->filter || e->pte.variant == NRP_SCAN_PTE_F0 ||
+	    !(e->pte.rules & NRP_SCAN_PTE_RULE_COW))
+		return 0;
+	return nrp_scan_pte_lane_shared_until(e->filter, mm, addr, from);
+}
+
+void nrp_scan_effects_know(struct nrp_scan_effects *e, struct nrp_scan_pte_proofs *proofs)
+{
+	if (e->filter)
+		nrp_scan_pte_lane_know(e->filter, proofs);
 }
 
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *e)
@@ -280,6 +303,11 @@ int nrp_scan_effects_life(struct nrp_scan_effects *e, const struct nrp_task_life
 	return e->filter ? nrp_scan_pte_lane_life(e->filter, life) : 0;
 }
 
+int nrp_scan_effects_page_fault(struct nrp_scan_effects *e, const struct nrp_page_fault *fault)
+{
+	return e->filter ? nrp_scan_pte_lane_page_fault(e->filter, fault) : 0;
+}
+
 int nrp_scan_effects_pass(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			  const struct nrp_scan_pass *pass)
 {
@@ -377,14 +405,25 @@ static int scanned(struct nrp_scan_effects *e, struct space *s, const struct nrp
 	return 0;
 }
 
+/* Does the lane's scanner pass by the VMA? */
+static bool may_lose_vma(const struct nrp_scan_effects *e, const struct nrp_hint_fault *f)
+{
+	enum nrp_known vm_shared = NRP_NULL(f, hint_fault, vm_flags)
+					   ? NRP_KNOWN_NOT
+					   : nrp_known_of(nrp_vma_is_shared(f->vm_flags));
+
+	return e->loses_shmem && nrp_scan_shmem_stays(NRP_SCAN_SHMEM_SH1, NRP_SCAN_SHMEM_SH0,
+						      vm_shared) != NRP_KNOWN_YES;
+}
+
 int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {
-	enum nrp_scan_pte_answer answers[NRP_NR_SCAN_PTE_VARIANTS];
+	enum nrp_scan_pte_answer answer;
 	struct space *s;
 
 	*ret = NRP_ARMED_YES;
-	if (e->filter && nrp_scan_pte_lane_fault(e->filter, f, answers) < 0)
+	if (e->filter && nrp_scan_pte_lane_fault(e->filter, f, &e->pte, 1, &answer) < 0)
 		return -ENOMEM;
 	if (NRP_NULL(f, hint_fault, mm) || NRP_NULL(f, hint_fault, addr))
 		return 0;
@@ -392,11 +431,15 @@ int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds
 	if (!s || (e->lane &&
 		   (scanned(e, s, f, ret) < 0 || nrp_scan_extra_fault(e->extra, worlds, f) < 0)))
 		return -ENOMEM;
-	if (!e->filter || *ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
+	if (*ret == NRP_ARMED_NO || *ret == NRP_ARMED_LATER)
 		return 0;
-	if (answers[e->pte] == NRP_FAULT_AVOIDED)
+	if (may_lose_vma(e, f))
+		*ret = NRP_ARMED_UNKNOWN;
+	if (!e->filter)
+		return 0;
+	if (answer == NRP_FAULT_AVOIDED)
 		*ret = NRP_ARMED_REFUSED;
-	else if (answers[e->pte] == NRP_FAULT_UNKNOWN)
+	else if (answer == NRP_FAULT_UNKNOWN)
 		*ret = NRP_ARMED_UNKNOWN;
 	return 0;
 }

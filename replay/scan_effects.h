@@ -19,19 +19,32 @@
 struct nrp_scan_effects;
 
 /*
- * @lane: ranges that the lane arms; NULL: those of the record. @host_pte, @pte: scan.pte variants
- * of host and lane, equal (or NRP_SCAN_PTE_HOST_UNKNOWN both) if they are the same. Both stay the
- * caller's.
+ * @lane: ranges that the lane arms; NULL: those of the record; it stays the caller's. @host_pte:
+ * scan.pte variant of the host, or NRP_SCAN_PTE_HOST_UNKNOWN. @pte: the lane's filter; NULL: the
+ * host's.
  */
 int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture *capture,
-			 const struct nrp_scan_lane *lane, int host_pte, int pte,
-			 struct nrp_error *err);
+			 const struct nrp_scan_lane *lane, int host_pte,
+			 const struct nrp_scan_pte_policy *pte, struct nrp_error *err);
+/* The lane's scanner leaves shared memory alone (scan.shmem SH0), which the host's may scan. */
+void nrp_scan_effects_lose_shmem(struct nrp_scan_effects *effects);
+/*
+ * Until when (ns) the lane's filter certainly left the page of @addr alone, at all times since
+ * @from; 0: not known.
+ */
+uint64_t nrp_scan_effects_refused_until(struct nrp_scan_effects *effects, uint64_t mm,
+					uint64_t addr, uint64_t from);
+/* What the whole capture shows of pages; NULL: nothing. Kept, not owned. */
+void nrp_scan_effects_know(struct nrp_scan_effects *effects, struct nrp_scan_pte_proofs *proofs);
 struct nrp_scan_effects *nrp_scan_effects_free(struct nrp_scan_effects *effects);
 
 /* Records in time order; 0 or -ENOMEM. @worlds follow the same records. */
 int nrp_scan_effects_life(struct nrp_scan_effects *effects, const struct nrp_task_life *life);
 int nrp_scan_effects_pass(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			  const struct nrp_scan_pass *pass);
+/* Only if the lane has a filter of its own, and no event was lost. */
+int nrp_scan_effects_page_fault(struct nrp_scan_effects *effects,
+				const struct nrp_page_fault *fault);
 int nrp_scan_effects_range(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			   const struct nrp_scan_range *range);
 /* Is the fault there in the lane? @worlds have not seen it yet. */

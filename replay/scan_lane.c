@@ -22,6 +22,7 @@ struct lane {
 	const struct nrp_scan_trace *trace;
 	const struct nrp_host_facts *facts;
 	struct nrp_scan_vma_policy policy;
+	bool gains_shmem;
 	struct nrp_scan_evidence *evidence;
 	struct space_account *space; /* [trace->nr_spaces] */
 	struct nrp_scan_accounts accounts;
@@ -194,9 +195,11 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 				.nid = nrp_host_cpu_nid(l->facts, (int)p->cpu) },
 	};
 	struct nrp_scan_ops ops = { .look = look, .arm = arm, .skip = skip, .context = &r };
+	struct nrp_scan_threads threads = nrp_scan_visit_threads(l->trace, visit);
 	struct nrp_scan_call call = {
 		.tid = p->tid,
-		.nr_threads = NRP_NULL(p, scan_pass, nr_threads) ? 1 : p->nr_threads,
+		/* Not known: the runs that take all that is possible have the fewest. */
+		.nr_threads = number & NRP_RUN_POSSIBLE ? threads.least : threads.most,
 		.jiffies = p->jiffies,
 		.jiffies_now = p->jiffies,
 	};
@@ -258,6 +261,42 @@ static int settle(struct lane *l, struct space_account *sa, uint64_t time)
 		}
 	}
 	return 0;
+}
+
+static int add_gain(struct lane *l, const struct nrp_scan_visit *visit, uint64_t start,
+		    uint64_t end)
+{
+	struct nrp_scan_lane_range g = { .time = visit->rec.time,
+					 .mm = visit->rec.mm,
+					 .start = start,
+					 .end = end,
+					 .vm_start = start,
+					 .vm_end = end,
+					 .recorded_pages = -1 };
+
+	return nrp_scan_ranges_add(&l->possible, &g);
+}
+
+/*
+ * In each pass all of every VMA that may be shared memory: who arms it when is not known. The VMAs
+ * of a pass that is not judged are not in the space.
+ */
+static int gain_shmem(struct lane *l, const struct nrp_scan_visit *visit,
+		      const struct nrp_scan_space *space)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < space->nr_areas; i++)
+		if (space->area[i].class == NRP_SCAN_VMA_UNSUITABLE)
+			r = add_gain(l, visit, space->area[i].start, space->area[i].end);
+	for (size_t i = 0; r == 0 && !visit->judged && i < visit->count; i++) {
+		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+
+		if (!d->range && d->vma_known && d->reason == NRP_SKIP_UNSUITABLE &&
+		    nrp_scan_space_find(space, d->vm_start) == NRP_NO_AREA)
+			r = add_gain(l, visit, d->vm_start, d->vm_end);
+	}
+	return r;
 }
 
 static bool as_recorded(const struct lane *l, const struct nrp_scan_visit *visit)
@@ -369,9 +408,11 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 
 	sa->mm.mm = visit->rec.mm;
 	l->meanwhile = meanwhile;
-	if (!visit->judged || visit->lost_before)
+	if (!visit->judged || visit->lost_before || space->open_merges)
 		sa->mm.uncertain = sa->mm.uncertain ? sa->mm.uncertain : visit->rec.time;
 	r = see_meanwhile(l, visit, space, false);
+	if (r == 0 && l->gains_shmem)
+		r = gain_shmem(l, visit, space);
 	if (r == 0 && !visit->judged)
 		r = see_meanwhile(l, visit, space, true);
 	if (r < 0)
@@ -461,6 +502,7 @@ static int configure(struct lane *l, const struct nrp_host_facts *facts,
 
 	if (r < 0)
 		return r;
+	l->gains_shmem = config->gains_shmem;
 	l->policy.variant = config->variant;
 	l->policy.rules = nrp_scan_vma_rules(config->variant) & ~config->rules_off;
 	if (config->scan_size_mb > NRP_MAX_SCAN_RANGE >> 20)

@@ -14,13 +14,25 @@
 
 /* ---- own-policy replay -------------------------------------------------------------- */
 
+/* A recorded pass that agrees only if the clock ticked, or a PID bit was set, on its way. */
+struct nrp_scan_tie {
+	uint64_t time, mm; /* of the pass, ns */
+	bool tick, late_bit;
+};
+
+#define NRP_MAX_SCAN_TIES 6 /* listed per check; all are counted */
+
 /* How one variant, or one with a rule switched off, explains the recorded passes. */
 struct nrp_scan_check {
 	enum nrp_scan_vma_variant variant;
 	uint32_t rule_off; /* NRP_SCAN_RULE_*, 0: all rules on */
 	uint64_t agree; /* passes whose decisions, sequence, offset and VMA state are as recorded */
 	uint64_t disagree; /* others; the replay goes on from the record after each */
-	uint64_t races;    /* of agree: only with the ticks of the pass's end (spec 2.4, trap 7) */
+	uint64_t races;    /* of agree: only with a tick between two VMAs (spec 2.4, trap 7) */
+	/* Of agree: only with PID bits of faults that came when the pass looked at their VMA. */
+	uint64_t late_bits;
+	struct nrp_scan_tie tie[NRP_MAX_SCAN_TIES]; /* the first of both kinds, in order */
+	size_t nr_ties;
 	uint64_t first_disagreement; /* ns, 0: none */
 	/* Its decisions by what made them, and those that are as recorded (nrp_scan_reason_name()).
 	 */
@@ -66,6 +78,9 @@ struct nrp_scan_lane_config {
 	uint32_t rules_off;     /* NRP_SCAN_RULE_* */
 	uint64_t scan_size_mb;  /* at most 65536; 0: the host's */
 	uint64_t scan_delay_ms; /* UINT64_MAX: the host's */
+	/* VMAs that the host left out as UNSUITABLE may be eligible (scan.shmem): possible ranges.
+	 */
+	bool gains_shmem;
 };
 
 /* One range that the lane arms. */

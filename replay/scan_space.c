@@ -112,16 +112,47 @@ static bool overlaps(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 }
 
 /*
- * Of a split the lower part is the new object; a VMA that grew keeps its own. So whoever has the
- * old end continues it, and so does the inner part of a split in three.
+ * Does the only part that is left of a VMA continue it? Of a cut one the lower part is the new
+ * object; a VMA that grew keeps its own, and so does what is left in the middle.
  */
 static bool same_object(const struct nrp_scan_area *old, const struct nrp_scan_area *seen)
 {
 	return seen->end >= old->end || seen->start > old->start;
 }
 
-static struct entry enter(const struct nrp_scan_space *s, const struct nrp_scan_area *seen,
-			  const struct list *list)
+static bool same_state(const struct nrp_scan_vma *a, const struct nrp_scan_vma *b)
+{
+	if (!a->has_state || !b->has_state)
+		return a->has_state == b->has_state;
+	return a->state.next_scan == b->state.next_scan &&
+	       a->state.pids_reset == b->state.pids_reset && a->state.pids[0] == b->state.pids[0] &&
+	       a->state.pids[1] == b->state.pids[1] && a->state.start_seq == b->state.start_seq &&
+	       a->state.prev_seq == b->state.prev_seq;
+}
+
+/*
+ * Which of the VMAs from @first on that @seen covers is the object that it is now? Those whose kind
+ * changed were made like the others, and freed; of equals the lower takes in the upper, as far as
+ * anyone knows (the specification names none).
+ */
+static size_t survivor(struct nrp_scan_space *s, const struct nrp_scan_area *seen, size_t first)
+{
+	size_t found = NRP_NO_AREA;
+	bool open = false;
+
+	for (size_t i = first; i < s->nr_areas && s->area[i].start < seen->end; i++) {
+		if (s->area[i].class != seen->class)
+			continue;
+		if (found == NRP_NO_AREA)
+			found = i;
+		for (size_t l = 0; l < s->nr_lanes; l++)
+			open |= !same_state(&s->lane[l].vma[found], &s->lane[l].vma[i]);
+	}
+	s->open_merges += open;
+	return found == NRP_NO_AREA ? first : found;
+}
+
+static struct entry enter(struct nrp_scan_space *s, const struct nrp_scan_area *seen)
 {
 	struct entry e = { .area = *seen, .from = NRP_NO_AREA };
 	size_t i = first_above(s, seen->start);
@@ -129,16 +160,52 @@ static struct entry enter(const struct nrp_scan_space *s, const struct nrp_scan_
 	e.area.report = NRP_NO_AREA;
 	if (i == s->nr_areas || !overlaps(s->area[i].start, s->area[i].end, seen->start, seen->end))
 		return e;
-	e.from = i;
-	e.keep_state = same_object(&s->area[i], seen);
-	e.area.report = s->area[i].report;
-	/* One old VMA has one heir of each kind; the upper part inherits the state. */
-	for (size_t k = list->count; k-- > 0 && list->entry[k].from == i;) {
-		e.area.report = NRP_NO_AREA;
-		if (e.keep_state)
-			list->entry[k].keep_state = false;
-	}
+	e.from = survivor(s, seen, i);
+	e.keep_state = same_object(&s->area[e.from], seen);
+	e.area.report = s->area[e.from].report;
 	return e;
+}
+
+/*
+ * A VMA was split into @n parts. The one that was changed is the old object: the part of another
+ * kind, else the inner one of three; of two, nobody can tell, the upper. If a hole is between them,
+ * the object went with it.
+ */
+static size_t heir_of(const struct nrp_scan_area *old, const struct entry *part, size_t n)
+{
+	size_t changed = 0, which = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (part[i].area.class != old->class) {
+			changed++;
+			which = i;
+		}
+		if (i && part[i].area.start > part[i - 1].area.end)
+			return n;
+	}
+	if (changed == 1)
+		return which;
+	return n == 2 ? 1 : n - 2;
+}
+
+/* One old VMA has one heir of its state; the account goes on with the lowest part. */
+static void settle_splits(const struct nrp_scan_space *s, struct list *list)
+{
+	for (size_t i = 0, n; i < list->count; i += n) {
+		struct entry *part = &list->entry[i];
+		size_t heir;
+
+		for (n = 1; i + n < list->count && part[n].from == part[0].from; n++)
+			;
+		if (n == 1 || part[0].from == NRP_NO_AREA)
+			continue;
+		heir = heir_of(&s->area[part[0].from], part, n);
+		for (size_t k = 0; k < n; k++) {
+			part[k].keep_state = k == heir;
+			if (k)
+				part[k].area.report = NRP_NO_AREA;
+		}
+	}
 }
 
 static bool in_the_way(const struct nrp_scan_area *old, const struct nrp_scan_area *seen,
@@ -210,14 +277,13 @@ int nrp_scan_space_see(struct nrp_scan_space *s, const struct nrp_scan_area *see
 		const struct nrp_scan_area *old = i < s->nr_areas ? &s->area[i] : NULL;
 
 		while (next < nr_seen && (!old || seen[next].start < old->start)) {
-			struct entry e = enter(s, &seen[next++], &list);
-
-			list.entry[list.count++] = e;
+			list.entry[list.count++] = enter(s, &seen[next++]);
 		}
 		if (old && !in_the_way(old, seen, nr_seen, walked, nr_walked))
 			list.entry[list.count++] =
 				(struct entry){ .area = *old, .from = i, .keep_state = true };
 	}
+	settle_splits(s, &list);
 	r = replace(s, &list);
 	free(list.entry);
 	return r;

@@ -5,7 +5,11 @@
  * the same list.
  *
  * When a VMA is cut or grows, the kernel's object that keeps the state is the one that survives
- * (spec scan.md 2.1): growing keeps it; of a split the lower part is the new object.
+ * (spec scan.md 2.1): growing keeps it; each half split off is a new object. The kernel splits
+ * around what a call changes, so that the changed part is the old one: where its kind shows which
+ * that is, it is taken; else the inner part of three, and the upper of two. Where VMAs merge the
+ * specification names no survivor: one whose kind is that of the whole, the lower of equals. If
+ * equals had states that differ, the choice is counted in open_merges.
  */
 #ifndef NRP_SCAN_SPACE_H
 #define NRP_SCAN_SPACE_H
@@ -26,6 +30,7 @@ struct nrp_scan_space {
 	size_t nr_areas;
 	struct nrp_scan_mm *lane; /* [nr_lanes]; their VMAs are in the order of area */
 	size_t nr_lanes;
+	uint64_t open_merges; /* nobody knows whose state survived */
 };
 
 int nrp_scan_space_init(struct nrp_scan_space *space, size_t nr_lanes);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_DECISIONS (SIZE_MAX / sizeof(struct nrp_scan_decision) / 4)
+#define MOST_THREADS (1 << 22) /* the kernel's limit on thread ids */
 
 /* ---- address spaces ----------------------------------------------------------------- */
 
@@ -335,6 +336,33 @@ static int link_passes(struct nrp_scan_trace *t)
 	return 0;
 }
 
+static int count_threads(struct nrp_scan_trace *t)
+{
+	t->most_threads = calloc(t->nr_spaces ? t->nr_spaces : 1, sizeof(*t->most_threads));
+	if (!t->most_threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->nr_passes; i++) {
+		const struct nrp_scan_pass *p = &t->pass[i].rec;
+		int32_t *most = &t->most_threads[t->pass[i].space];
+
+		if (!NRP_NULL(p, scan_pass, nr_threads) && p->nr_threads > *most)
+			*most = p->nr_threads;
+	}
+	return 0;
+}
+
+struct nrp_scan_threads nrp_scan_visit_threads(const struct nrp_scan_trace *t,
+					       const struct nrp_scan_visit *v)
+{
+	struct nrp_scan_threads n = { v->rec.nr_threads, v->rec.nr_threads };
+
+	if (NRP_NULL(&v->rec, scan_pass, nr_threads)) {
+		n.least = 1;
+		n.most = t->most_threads[v->space] ? t->most_threads[v->space] : MOST_THREADS;
+	}
+	return n;
+}
+
 /* Losses in order of their beginnings; end is the latest of all so far. */
 struct gaps {
 	struct {
@@ -450,7 +478,7 @@ int nrp_scan_trace_load(struct nrp_scan_trace *ret, struct nrp_store *store,
 	if (r == 0) {
 		deal_decisions(&t);
 		t.sees_all = t.has_skips || !t.has_state;
-		if (link_passes(&t) < 0)
+		if (link_passes(&t) < 0 || count_threads(&t) < 0)
 			r = nrp_fail_nomem(err);
 	}
 	if (r == 0)
@@ -470,5 +498,6 @@ void nrp_scan_trace_clear(struct nrp_scan_trace *trace)
 {
 	free(trace->pass);
 	free(trace->decision);
+	free(trace->most_threads);
 	memset(trace, 0, sizeof(*trace));
 }

@@ -42,9 +42,10 @@ struct nrp_scan_trace {
 	struct nrp_scan_decision *decision;
 	size_t nr_decisions;
 	uint32_t nr_spaces;
-	bool has_skips; /* skipped VMAs are on record */
-	bool has_state; /* so is the VMAs' state */
-	bool sees_all;  /* every eligible VMA that a pass comes by is on record */
+	int32_t *most_threads; /* [nr_spaces]: of the thread group, in any pass; 0: not known */
+	bool has_skips;        /* skipped VMAs are on record */
+	bool has_state;        /* so is the VMAs' state */
+	bool sees_all;         /* every eligible VMA that a pass comes by is on record */
 };
 
 /* -ENODATA: there are passes, but none with jiffies, sequence and offset. */
@@ -52,6 +53,15 @@ int nrp_scan_trace_load(struct nrp_scan_trace *ret, struct nrp_store *store,
 			const struct nrp_capture *capture, struct nrp_error *err);
 void nrp_scan_trace_clear(struct nrp_scan_trace *trace);
 
+/*
+ * Threads that rule d of scan.vma goes by: those of the pass, else at least 1 and at most what any
+ * pass of the space shows, or what no process has.
+ */
+struct nrp_scan_threads {
+	int32_t least, most;
+};
+struct nrp_scan_threads nrp_scan_visit_threads(const struct nrp_scan_trace *trace,
+					       const struct nrp_scan_visit *visit);
 /* Did the walk reach the end of the address space? false if not known. */
 bool nrp_scan_visit_reached_end(const struct nrp_scan_trace *trace,
 				const struct nrp_scan_visit *visit);

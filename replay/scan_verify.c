@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ticks of a pass tried one by one where its begin does not explain it. */
+/* Where a pass's begin does not explain it: ticks tried one by one, and runs for them. */
 #define MAX_RACE_TICKS 32
+#define MAX_TICK_RUNS 256
 
 /* A fault sets its bit before its event is written: by so much it may seem too late. */
 #define MAX_EVENT_DELAY UINT64_C(1000000) /* ns */
@@ -53,18 +54,27 @@ struct verifier {
 
 /* ---- one run against the record ----------------------------------------------------- */
 
+/* The clock comes to @jiffies before the pass looks at a VMA, on its first walk or on its second.
+ */
+struct tick {
+	uint64_t vm_start, jiffies;
+	int walk; /* 0: it never does */
+};
+
 struct comparison {
 	const struct nrp_scan_trace *trace;
 	const struct nrp_scan_visit *visit;
 	const struct nrp_scan_meanwhile *meanwhile;
 	struct nrp_scan_mm *mm;
+	struct nrp_scan_call call;
+	struct tick tick;
 	size_t *pending;
 	uint64_t since; /* ns: the last decision; the next VMA is looked at after it */
 	uint64_t loose; /* PID bits of this VMA that came before or after it was looked at */
 	size_t next;    /* decision of the record */
 	uint64_t hash, states;
 	bool has_state; /* the variant keeps state per VMA */
-	bool differs, race;
+	bool differs, late_bit;
 	uint64_t decisions_by[NRP_NR_SCAN_REASONS], agree_by[NRP_NR_SCAN_REASONS];
 };
 
@@ -117,7 +127,7 @@ static void compare_state(struct comparison *c, const struct nrp_scan_decision *
 		return;
 	if (same_state(&d->state, &vma->state, c->loose | bits_of_late_events(c, d, vma))) {
 		vma->state = d->state;
-		c->race = true;
+		c->late_bit = true;
 	} else {
 		c->differs = true;
 	}
@@ -149,6 +159,8 @@ static void look(void *context, struct nrp_scan_vma *vma)
 	struct comparison *c = context;
 	const struct nrp_scan_decision *d = recorded(c);
 
+	if (c->tick.walk && c->tick.vm_start == vma->start && !--c->tick.walk)
+		c->call.jiffies_now = c->tick.jiffies;
 	c->loose = 0;
 	if (d && d->vm_start == vma->start)
 		touch_until(c, vma, d->time);
@@ -198,28 +210,29 @@ static void compare_skip(void *context, const struct nrp_scan_vma *vma, enum nrp
 static bool run_as_recorded(const struct verifier *f, const struct nrp_scan_visit *visit,
 			    const struct nrp_scan_meanwhile *meanwhile,
 			    const struct nrp_scan_vma_policy *policy, struct nrp_scan_mm *mm,
-			    uint64_t jiffies_now, struct comparison *ret)
+			    struct tick tick, int32_t nr_threads, struct comparison *ret)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
-	struct nrp_scan_call call = {
-		.tid = p->tid,
-		.nr_threads = NRP_NULL(p, scan_pass, nr_threads) ? 1 : p->nr_threads,
-		.jiffies = p->jiffies,
-		.jiffies_now = jiffies_now,
-	};
 	struct nrp_scan_ops ops = {
 		.look = look, .arm = compare_range, .skip = compare_skip, .context = ret
 	};
 
-	*ret = (struct comparison){ .trace = f->trace,
-				    .visit = visit,
-				    .meanwhile = meanwhile,
-				    .mm = mm,
-				    .has_state = policy->variant != NRP_SCAN_VMA_P0,
-				    .pending = f->pending,
-				    .since = p->time };
+	*ret = (struct comparison){
+		.trace = f->trace,
+		.visit = visit,
+		.meanwhile = meanwhile,
+		.mm = mm,
+		.call = { .tid = p->tid,
+			  .nr_threads = nr_threads,
+			  .jiffies = p->jiffies,
+			  .jiffies_now = p->jiffies },
+		.tick = tick,
+		.has_state = policy->variant != NRP_SCAN_VMA_P0,
+		.pending = f->pending,
+		.since = p->time,
+	};
 	memcpy(f->pending, meanwhile->first, mm->nr_vmas * sizeof(*f->pending));
-	nrp_scan_vma_run(policy, mm, &call, &ops);
+	nrp_scan_vma_run(policy, mm, &ret->call, &ops);
 	for (size_t i = 0; i < mm->nr_vmas; i++)
 		touch_until(ret, &mm->vma[i], UINT64_MAX);
 	return !ret->differs && ret->next == visit->count;
@@ -315,32 +328,87 @@ static void restore(const struct verifier *f, struct nrp_scan_mm *mm, int32_t se
 	mm->offset = offset;
 }
 
-static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit,
-		   const struct nrp_scan_meanwhile *meanwhile, struct candidate *c,
-		   struct nrp_scan_mm *mm, struct comparison *ret)
+/* Is a comparison with the clock another one after a tick from @from up to @to? */
+static bool tick_matters(const struct nrp_scan_vma *v, uint64_t from, uint64_t to)
+{
+	if (!v->has_state)
+		return false;
+	return (v->state.next_scan > from && v->state.next_scan <= to) ||
+	       (v->state.pids_reset >= from && v->state.pids_reset < to);
+}
+
+static uint64_t last_tick(const struct nrp_scan_pass *p)
+{
+	uint64_t end = NRP_NULL(p, scan_pass, jiffies_end) ? p->jiffies + 1 : p->jiffies_end;
+
+	return end < p->jiffies + MAX_RACE_TICKS ? end : p->jiffies + MAX_RACE_TICKS;
+}
+
+/* The clock may tick before any VMA for which it matters. The record's @mm is restored each time.
+ */
+static bool agrees_with_tick(struct verifier *f, const struct nrp_scan_visit *visit,
+			     const struct nrp_scan_meanwhile *meanwhile,
+			     const struct nrp_scan_vma_policy *policy, struct nrp_scan_mm *mm,
+			     int32_t nr_threads, struct comparison *ret)
 {
 	const struct nrp_scan_pass *p = &visit->rec;
-	uint64_t end = NRP_NULL(p, scan_pass, jiffies_end) ? p->jiffies : p->jiffies_end;
-	int32_t seq = mm->seq;
-	uint64_t offset = mm->offset;
-	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, p->jiffies, ret);
+	uint64_t last = last_tick(p);
+	int runs = 0;
 
-	c->decided = ret->hash;
-	if (seq != p->mm_scan_seq || offset != p->scan_offset)
-		return false;
-	for (uint64_t j = p->jiffies + 1; !ok && j <= end && j <= p->jiffies + MAX_RACE_TICKS;
-	     j++) {
-		struct comparison later;
+	for (size_t i = 0; last > p->jiffies && i < mm->nr_vmas; i++) {
+		struct tick tick = { .vm_start = f->before[i].start };
 
-		restore(f, mm, seq, offset);
-		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, j, &later);
-		if (ok) {
-			*ret = later;
-			ret->race = true;
-			c->decided = later.hash;
+		if (!tick_matters(&f->before[i], p->jiffies, last))
+			continue;
+		for (tick.jiffies = p->jiffies + 1; tick.jiffies <= last; tick.jiffies++) {
+			for (int walk = 1; walk <= 2; walk++) {
+				struct comparison later;
+
+				if (runs++ == MAX_TICK_RUNS)
+					return false;
+				tick.walk = walk;
+				restore(f, mm, p->mm_scan_seq, p->scan_offset);
+				if (run_as_recorded(f, visit, meanwhile, policy, mm, tick,
+						    nr_threads, &later)) {
+					*ret = later;
+					return true;
+				}
+			}
 		}
 	}
-	return ok;
+	return false;
+}
+
+static bool agrees(struct verifier *f, const struct nrp_scan_visit *visit,
+		   const struct nrp_scan_meanwhile *meanwhile, struct candidate *c,
+		   struct nrp_scan_mm *mm, struct comparison *ret, bool *ret_tick)
+{
+	static const struct tick never;
+	const struct nrp_scan_pass *p = &visit->rec;
+	bool in_step = mm->seq == p->mm_scan_seq && mm->offset == p->scan_offset;
+	struct nrp_scan_threads threads = nrp_scan_visit_threads(f->trace, visit);
+	bool ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, never, threads.most, ret);
+
+	*ret_tick = false;
+	if (!ok && in_step && threads.least != threads.most) {
+		restore(f, mm, p->mm_scan_seq, p->scan_offset);
+		ok = run_as_recorded(f, visit, meanwhile, &c->policy, mm, never, threads.least,
+				     ret);
+	}
+	if (!ok && in_step)
+		ok = *ret_tick =
+			agrees_with_tick(f, visit, meanwhile, &c->policy, mm, threads.most, ret);
+	c->decided = ret->hash;
+	return ok && in_step;
+}
+
+static void add_tie(struct nrp_scan_check *c, const struct nrp_scan_pass *p, bool tick,
+		    bool late_bit)
+{
+	c->races += tick;
+	c->late_bits += late_bit;
+	if ((tick || late_bit) && c->nr_ties < NRP_MAX_SCAN_TIES)
+		c->tie[c->nr_ties++] = (struct nrp_scan_tie){ p->time, p->mm, tick, late_bit };
 }
 
 /* The passes that have ended by @time leave their sequence and offset. */
@@ -395,7 +463,7 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 	struct nrp_scan_mm *mm = &space->lane[which];
 	struct follow *follow = &f->follow[visit->space];
 	struct comparison result;
-	bool ok;
+	bool ok, tick;
 
 	if (!follow->started || follow->from_record[which] || visit->lost_before) {
 		mm->seq = visit->rec.mm_scan_seq;
@@ -404,14 +472,14 @@ static void judge(struct verifier *f, const struct nrp_scan_visit *visit,
 		mm->seq = 0;
 	}
 	keep(f, mm);
-	ok = agrees(f, visit, meanwhile, c, mm, &result);
+	ok = agrees(f, visit, meanwhile, c, mm, &result, &tick);
 	for (int i = 0; i < NRP_NR_SCAN_REASONS; i++) {
 		c->check->decisions_by[i] += result.decisions_by[i];
 		c->check->agree_by[i] += result.agree_by[i];
 	}
 	if (ok) {
 		c->check->agree++;
-		c->check->races += result.race;
+		add_tie(c->check, &visit->rec, tick, result.late_bit);
 		if (result.states > f->most_states)
 			f->most_states = result.states;
 	} else {

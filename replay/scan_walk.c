@@ -12,6 +12,20 @@
 #define DEFAULT_SCAN_SIZE_MB 256
 #define DEFAULT_SCAN_DELAY_MS 1000
 
+uint64_t nrp_scan_size_mb(const struct nrp_host_facts *facts)
+{
+	const uint64_t most = NRP_MAX_SCAN_RANGE >> 20;
+	uint64_t size =
+		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
+
+	return size < most ? size : most;
+}
+
+uint64_t nrp_scan_delay_ms(const struct nrp_host_facts *facts)
+{
+	return facts->scan_delay_ms >= 0 ? (uint64_t)facts->scan_delay_ms : DEFAULT_SCAN_DELAY_MS;
+}
+
 void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
 			   const struct nrp_host_facts *facts)
 {
@@ -22,25 +36,19 @@ void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
 int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_facts *facts,
 		       struct nrp_error *err)
 {
-	uint64_t size =
-		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
-	uint64_t delay =
-		facts->scan_delay_ms >= 0 ? (uint64_t)facts->scan_delay_ms : DEFAULT_SCAN_DELAY_MS;
 	uint64_t page = nrp_host_page_size(facts);
 
 	if (facts->hz <= 0)
 		return nrp_fail(err, NRP_INPUT, -ENODATA, NULL, -1,
 				"capture with probes that record jiffies, or say --set hz=",
 				"the kernel's ticks a second are not known");
-	if (size > NRP_MAX_SCAN_RANGE >> 20)
-		size = NRP_MAX_SCAN_RANGE >> 20;
 	*ret = (struct nrp_scan_vma_policy){
 		.page_size = page,
 		.huge_size = facts->huge_pages > 0 ? (uint64_t)facts->huge_pages * page
 						   : DEFAULT_HUGE_SIZE,
-		.scan_pages = (size << 20) / page,
+		.scan_pages = (nrp_scan_size_mb(facts) << 20) / page,
 	};
-	nrp_scan_policy_delay(ret, delay, facts);
+	nrp_scan_policy_delay(ret, nrp_scan_delay_ms(facts), facts);
 	return 0;
 }
 

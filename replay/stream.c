@@ -104,10 +104,12 @@ static int open_faults(struct nrp_replay_stream *s, struct nrp_error *err)
 }
 
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, uint64_t columns, struct nrp_error *err)
+			   int64_t capture_id, uint64_t columns, bool page_faults,
+			   struct nrp_error *err)
 {
 	static const enum nrp_record_kind kinds[NRP_STREAM_FAULT + 1] = {
-		NRP_TASK_LIFE, NRP_TASK_MOVE, NRP_SCAN_PASS, NRP_SCAN_RANGE, NRP_HINT_FAULT
+		NRP_TASK_LIFE,  NRP_TASK_MOVE,  NRP_SCAN_PASS,
+		NRP_SCAN_RANGE, NRP_PAGE_FAULT, NRP_HINT_FAULT
 	};
 	struct nrp_replay_stream *s = calloc(1, sizeof(*s));
 	int r = 0;
@@ -116,6 +118,8 @@ int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *sto
 		return nrp_fail_nomem(err);
 	s->taken = -1;
 	for (int k = 0; r == 0 && k <= NRP_STREAM_FAULT; k++) {
+		if (k == NRP_STREAM_PAGE_FAULT && !page_faults)
+			continue;
 		r = nrp_cursor_open(
 			&s->source[k].cursor, store, capture_id, kinds[k],
 			k == NRP_STREAM_FAULT ? fault_columns() | columns : ~UINT64_C(0), err);

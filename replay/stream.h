@@ -14,12 +14,14 @@ enum nrp_replay_stream_kind {
 	NRP_STREAM_MOVE,
 	NRP_STREAM_PASS,
 	NRP_STREAM_RANGE,
+	NRP_STREAM_PAGE_FAULT,
 	NRP_STREAM_FAULT
 };
 
-/* @columns: of hint_fault, beside those that worlds need. */
+/* @columns: of hint_fault, beside those that worlds need. @page_faults: these are wanted, too. */
 int nrp_replay_stream_open(struct nrp_replay_stream **ret, struct nrp_store *store,
-			   int64_t capture_id, uint64_t columns, struct nrp_error *err);
+			   int64_t capture_id, uint64_t columns, bool page_faults,
+			   struct nrp_error *err);
 /*
  * 1: *ret_row is the next record, of *ret_kind, valid until the next call; 0: end; < 0: error.
  * Faults come by decision time; those with an attempt in the order of nrp_attempts_load() (ties:

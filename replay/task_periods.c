@@ -120,19 +120,20 @@ void nrp_periods_group(struct nrp_task_moves *m, struct nrp_task *task, bool gro
 enum growth { DOUBLED, CAPPED, OTHER, OPEN };
 
 /*
- * How did a period get from @from to @to in @passes placement passes? Each pass also sets the
- * task's longest period anew: @longest is that of the last one, 0 if it was not seen.
+ * How did a period get from @from to @to in @passes placement passes of a task that backs off? Each
+ * pass also sets the task's longest period anew: @longest is that of the last one, 0 if it was not
+ * seen.
  */
-static enum growth growth(uint64_t from, uint64_t to, int64_t passes, uint64_t longest)
+static enum growth growth(uint32_t from, uint32_t to, int64_t passes, uint32_t longest)
 {
-	uint64_t most = from;
+	struct nrp_scan_task t = { .period_ms = from, .period_max_ms = UINT32_MAX, .failed = 1 };
 
-	for (int64_t i = 0; i < passes && most < to; i++) {
-		most *= 2;
-		if (most == to)
+	for (int64_t i = 0; i < passes && t.period_ms < to; i++) {
+		nrp_scan_adapt(&t, NRP_PERIOD_RULES, 0, 0, 0, UINT32_MAX);
+		if (t.period_ms == to)
 			return to == longest ? CAPPED : DOUBLED;
 	}
-	if (most < to)
+	if (t.period_ms < to)
 		return OTHER;
 	if (to == longest)
 		return CAPPED;

@@ -13,6 +13,7 @@
 #include "replay/ratelimit_lane.h"
 #include "replay/scan_lane.h"
 #include "replay/faulters.h"
+#include "replay/scan_periods.h"
 #include "replay/task_moves.h"
 
 #define NRP_MAX_RULES 16
@@ -106,6 +107,7 @@ struct nrp_verify {
 	struct nrp_attempts attempts; /* as a replay uses them */
 	bool has_attempts;
 	struct nrp_scan_record scan_record; /* empty without passes that can be judged */
+	struct nrp_scan_periods periods;
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_lock_host locks;

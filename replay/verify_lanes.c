@@ -3,6 +3,7 @@
  * What lanes of their own check: the ends of attempts, resets of scan periods, the sticky back-off,
  * scan passes, waits for mmap_locks.
  */
+#include "replay/registry.h"
 #include "replay/verify_internal.h"
 
 #include <errno.h>
@@ -107,6 +108,51 @@ static void outcomes_note(struct nrp_verify *v)
 		nrp_verify_note(v, "attempt_ends", "attempts by their end: %s", text);
 }
 
+/* ---- scan.period -------------------------------------------------------------------- */
+
+static const char *period_variant(int v)
+{
+	return nrp_family(NRP_FAMILY_SCAN_PERIOD)->variant[v].name;
+}
+
+/* How periods were decided, and where the next scan was put. */
+static void period_rules(struct nrp_verify_check *k, const struct nrp_period_count *c)
+{
+	for (int by = 0; by < NRP_PERIOD_BY_NOTHING; by++)
+		k->rule[k->nr_rules++] =
+			(struct nrp_verify_rule){ nrp_period_by_name((enum nrp_period_by)by),
+						  c->decisions_by[by], c->agree_by[by] };
+	k->rule[k->nr_rules++] =
+		(struct nrp_verify_rule){ "next_scan", c->next_scans, c->next_scans_agree };
+}
+
+/*
+ * The step is exact given its inputs, but the size of the address space, and with a group more, is
+ * not on record: evidence, but no verdict.
+ */
+static void period_check(struct nrp_verify *v, const struct nrp_host_facts *facts)
+{
+	const struct nrp_period_count *c = v->periods.variant;
+	struct nrp_verify_check *k = &v->check[v->nr_checks++];
+	/* Among equals, the one that was released with the functions that the kernel has. */
+	int best = facts->has_ratelimit_event ? NRP_SCAN_PERIOD_418 : NRP_SCAN_PERIOD_419;
+
+	*k = (struct nrp_verify_check){ .family = "scan.period",
+					.advisory = true,
+					.nr_variants = NRP_NR_SCAN_PERIODS };
+	if (c[!best].disagree < c[best].disagree)
+		best = !best;
+	k->chosen = best;
+	k->indistinguishable[!best] = c[0].disagree == c[1].disagree;
+	for (int i = 0; i < NRP_NR_SCAN_PERIODS; i++)
+		k->variant[i] = (struct nrp_verify_variant){ .variant = period_variant(i),
+							     .decisions = c[i].decisions,
+							     .agree = c[i].agree,
+							     .disagree = c[i].disagree,
+							     .undecided = c[i].undecided };
+	period_rules(k, &c[best]);
+}
+
 /* ---- scan.vma ----------------------------------------------------------------------- */
 
 static const char *rule_off_name(const struct nrp_scan_check *c)
@@ -152,6 +198,29 @@ static void scan_matches(struct nrp_verify_check *k, const struct nrp_scan_verif
 			};
 }
 
+/* Passes that agree only if the clock ticked, or a PID bit was set, at one moment on their way. */
+static void ties_note(struct nrp_verify *v, const struct nrp_scan_check *c)
+{
+	char list[320] = "";
+
+	for (size_t i = 0; i < c->nr_ties; i++) {
+		const struct nrp_scan_tie *t = &c->tie[i];
+		size_t used = strlen(list);
+
+		snprintf(list + used, sizeof(list) - used, "%s%llu.%09llu s mm %llx (%s)",
+			 used ? ", " : "", (unsigned long long)(t->time / 1000000000),
+			 (unsigned long long)(t->time % 1000000000), (unsigned long long)t->mm,
+			 t->tick ? t->late_bit ? "both" : "tick" : "bit");
+	}
+	if (list[0])
+		nrp_verify_note(v, "scan_ties",
+				"scan.vma: passes that agree only if the clock ticked between two "
+				"of their VMAs: %llu; if a PID bit was set at the moment its VMA "
+				"was looked at: %llu; %s",
+				(unsigned long long)c->races, (unsigned long long)c->late_bits,
+				list);
+}
+
 /*
  * A pass is one decision. Passes of several threads overlap and fault events lag behind the PID
  * bits they set, so that single passes may come out otherwise: evidence, but no verdict.
@@ -177,6 +246,7 @@ static void scan_check(struct nrp_verify *v)
 		k->rule[i] = (struct nrp_verify_rule){ nrp_scan_reason_name(i),
 						       best->decisions_by[i], best->agree_by[i] };
 	scan_matches(k, s);
+	ties_note(v, best);
 	if (!best->rule_off) {
 		not_discriminated_note(v, k);
 		return;
@@ -353,6 +423,12 @@ int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		return r;
 	if (v->moves.reset[NRP_SCAN_RESET_418].decisions)
 		reset_check(&v->check[v->nr_checks++], &v->moves, &capture->facts);
+	r = nrp_scan_periods_run(&v->periods, store, capture, err);
+	if (r < 0)
+		return r;
+	if (v->periods.variant[NRP_SCAN_PERIOD_418].decisions ||
+	    v->periods.variant[NRP_SCAN_PERIOD_419].decisions)
+		period_check(v, &capture->facts);
 	outcomes_note(v);
 	sticky_note(v);
 	r = check_scans(v, store, capture, err);

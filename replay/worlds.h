@@ -36,6 +36,11 @@ enum nrp_armed {
 	NRP_ARMED_UNKNOWN,
 };
 
+/* Until when (ns) a lane's scanner certainly left a page alone, at all times since @from; or 0. */
+struct nrp_scan_effects;
+typedef uint64_t (*nrp_refused_until_fn)(struct nrp_scan_effects *scanner, uint64_t mm,
+					 uint64_t addr, uint64_t from);
+
 /* Decides an attempt of @pages base pages to @nid at @time; for tests and special lanes. */
 typedef bool (*nrp_admit_fn)(void *context, uint64_t time, int nid, uint64_t pages);
 
@@ -51,6 +56,8 @@ struct nrp_world_config {
 	uint64_t grid_origin; /* tick of the capture's first attempt */
 	nrp_admit_fn admit;   /* instead of the limiter, if given */
 	void *context;
+	nrp_refused_until_fn refused_until; /* NULL: nothing is known */
+	struct nrp_scan_effects *scanner;
 	bool filter_passes; /* instead of the filter: always yes (tests) */
 	enum nrp_unknown unknown;
 	/*

@@ -345,8 +345,12 @@ void nrp_world_missing(struct nrp_worlds *w, int i, struct nrp_place *place, uin
 		       const struct nrp_mm *mm, uint64_t until, uint64_t apart_pages)
 {
 	struct nrp_world_result *r = &w->world[i].result;
-	uint64_t n = place->apart_since ? nrp_mm_count(mm, addr, place->apart_since, until) : 0;
+	const struct nrp_world_config *c = &w->world[i].config;
+	uint64_t from = place->apart_since, refused = 0, n;
 
+	if (from && c->refused_until)
+		refused = c->refused_until(c->scanner, mm->mm, addr, from);
+	n = from ? nrp_mm_count(mm, addr, refused > from ? refused : from, until) : 0;
 	r->extra_faults_max += n;
 	r->extra_moves_max += n ? apart_pages : 0;
 	place->apart_since = 0;

@@ -168,11 +168,45 @@ static int check_tables(sqlite3 *db, const char *path, struct nrp_error *err)
 	return r;
 }
 
+/*
+ * Tables and views with the names of ours would be read instead of them: the record kinds, which
+ * are no tables of the file, and the ranges, which files of earlier versions lack.
+ */
+static int check_names(sqlite3 *db, const char *path, struct nrp_error *err)
+{
+	static const char sql[] = "SELECT name FROM sqlite_schema WHERE "
+				  "lower(name) = ?1 AND (?1 <> 'block_range' OR type <> 'table')";
+	sqlite3_stmt *stmt = NULL;
+	int r = nrp_db_prepare(db, path, sql, &stmt, err);
+
+	for (int i = 0; r == 0 && i < NRP_NR_KINDS + 2; i++) {
+		const struct nrp_kind *kind = nrp_kind((enum nrp_record_kind)i);
+		const char *name = kind                ? kind->name
+				   : i == NRP_NR_KINDS ? "column_doc"
+						       : "block_range";
+		int step;
+
+		sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+		step = sqlite3_step(stmt);
+		if (step == SQLITE_ROW)
+			r = nrp_fail(err, NRP_INPUT, -EBADMSG, path, -1,
+				     "drop it, or copy the file again",
+				     "has a table or view %s that numareplay did not make", name);
+		else if (step != SQLITE_DONE)
+			r = nrp_db_fail(db, path, err, "read its tables");
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
 int nrp_db_check_identity(sqlite3 *db, const char *path, struct nrp_error *err)
 {
 	int r = nrp_db_check_version(db, path, err);
 
-	return r < 0 ? r : check_tables(db, path, err);
+	if (r == 0)
+		r = check_tables(db, path, err);
+	return r < 0 ? r : check_names(db, path, err);
 }
 
 /* First access: takes the shared lock, rolls back what a killed writer left, parses the schema. */

@@ -98,6 +98,12 @@ int nrp_writer_new(struct nrp_writer **ret, struct nrp_store *store, int64_t cap
 				   "tgid_min, tgid_max, nid_min, nid_max, codec, checksum, "
 				   "raw_size, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				   &writer->insert, err);
+	/* Somebody deleted blocks whose numbers come again: what it says about them is not so. */
+	if (r == 0)
+		r = nrp_store_exec(store,
+				   "DELETE FROM block_range WHERE block_id > "
+				   "(SELECT coalesce(max(id), 0) FROM block)",
+				   err);
 	if (r == 0)
 		r = nrp_db_prepare(nrp_store_db(store), nrp_store_path(store),
 				   "INSERT INTO block_range VALUES (?, ?, ?, ?)",

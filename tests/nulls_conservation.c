@@ -139,6 +139,8 @@ static int feed(struct nrp_worlds *w, enum nrp_replay_stream_kind kind, const vo
 		return nrp_worlds_scan_pass(w, row);
 	case NRP_STREAM_RANGE:
 		return nrp_worlds_scan_range(w, row);
+	case NRP_STREAM_PAGE_FAULT:
+		return 0;
 	case NRP_STREAM_FAULT:
 		break;
 	}
@@ -177,7 +179,7 @@ static struct nrp_worlds *follow_host(const struct loaded *c)
 	assert_ok(nrp_worlds_new(&w, &c->capture.facts, filter, 60000, c->capture.first_time, false,
 				 &config, 1, &err),
 		  &err);
-	assert_ok(nrp_replay_stream_open(&stream, c->store, c->capture.id, false, &err), &err);
+	assert_ok(nrp_replay_stream_open(&stream, c->store, c->capture.id, 0, false, &err), &err);
 	while ((more = nrp_replay_stream_next(stream, &kind, &row, &err)) > 0)
 		assert_int_equal(feed(w, kind, row, &refused), 0);
 	assert_ok(more, &err);

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests of replay/policies: expected values are those of the specification.
 foreach(name filter migrate_outcome ratelimit ratelimit_race scan_period scan_pte scan_reset
-		scan_vma task_claim tiering_promote)
+		scan_shmem scan_vma task_claim task_fault tiering_promote)
 	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c)
 	target_link_libraries(test_${name} PRIVATE nrp_policies cmocka)
 	add_test(NAME ${name} COMMAND test_${name})
 endforeach()
 
 # Lanes over stored captures: small hand-made ones.
-foreach(name lock_jobs lock_lane outcomes task_moves tiering)
+foreach(name lock_jobs lock_lane outcomes scan_periods task_moves tiering)
 	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c
 		${CMAKE_CURRENT_LIST_DIR}/lane_util.c ${CMAKE_CURRENT_LIST_DIR}/store_util.c)
 	target_link_libraries(test_${name} PRIVATE nrp_replay cmocka)

@@ -75,7 +75,8 @@ void add_pass_until(struct scan_records *r, uint64_t ms, uint64_t end_ms, int32_
 	NRP_SET(&p, scan_pass, scan_offset, offset_mb * MB);
 	NRP_SET(&p, scan_pass, next_scan, ms);
 	NRP_SET(&p, scan_pass, mm_users, r->nr_threads);
-	NRP_SET(&p, scan_pass, nr_threads, r->nr_threads);
+	if (!r->no_threads)
+		NRP_SET(&p, scan_pass, nr_threads, r->nr_threads);
 	append(r, NRP_SCAN_PASS, &p);
 	r->pass_ms = ms;
 	r->tid = tid;

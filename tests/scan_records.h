@@ -26,6 +26,7 @@ struct scan_records {
 	uint64_t offset;
 	uint32_t ordinal;
 	int32_t nr_threads; /* of all passes; 1 at first */
+	bool no_threads;    /* the passes that follow do not record it */
 	uint64_t mm;        /* of the records that follow; MM at first */
 	uint64_t ticks;     /* that the clock goes on during each pass; 0 at first */
 };

@@ -97,11 +97,79 @@ static void test_without_half_of_the_faults_locality_is_not_observable(void **st
 	free(b);
 }
 
+/* Ten passes armed 7 entries; a laxer test of entries may arm the 93 others of their ranges. */
+static void laxer_lane(struct nrp_replay *r)
+{
+	replay_init(r);
+	r->scans = (struct nrp_scan_bounds){ .recorded = { 10, 10, 7 },
+					     .least = { 10, 10, 7 },
+					     .unarmed = 93,
+					     .unarmed_known = true };
+	r->observed.has_migration_waits = true;
+	r->lane[1].off = false;
+	r->lane[1].opens = true;
+	r->lane[1].pte = 0;
+	r->lane[1].world[0] = (struct nrp_world_result){
+		.hint_faults = 5, .hint_fault_pages = 5, .moves = 4, .moved_pages = 4
+	};
+	r->lane[1].effects.tasks = 3;
+}
+
+static void test_entries_left_alone_add_one_fault_each(void **state)
+{
+	static struct nrp_replay r;
+	struct nrp_builder *b;
+
+	(void)state;
+	laxer_lane(&r);
+	b = build(&r);
+	assert_true(b->q[1][HINT_FAULTS].has_upper && b->q[1][HINT_FAULTS].upper == 98);
+	assert_true(b->q[1][PTE_UPDATES].has_upper && b->q[1][PTE_UPDATES].upper == 100);
+	/* Whatever faults may move, and block the two other tasks. */
+	assert_true(b->q[1][MIGRATED_PAGES].has_upper && b->q[1][MIGRATED_PAGES].upper == 98);
+	assert_true(b->q[1][PAGE_MIGRATION_WAITS].upper == 196);
+	/* No wait on record says how long. */
+	assert_false(b->q[1][PAGE_MIGRATION_WAIT_NS].has_upper);
+	assert_false(b->q[1][REMOTE_ACCESSES].has_upper);
+	assert_true(b->q[1][REMOTE_RESIDENCY].lower == 0);
+	free(b);
+}
+
+static void test_entries_in_other_vmas_have_no_upper_bound(void **state)
+{
+	static struct nrp_replay r;
+	struct nrp_builder *b;
+
+	(void)state;
+	laxer_lane(&r);
+	r.lane[1].gains_shmem = true;
+	b = build(&r);
+	assert_false(b->q[1][HINT_FAULTS].has_upper);
+	assert_false(b->q[1][MIGRATED_PAGES].has_upper);
+	free(b);
+}
+
+static void test_ranges_without_counts_leave_no_upper_bound(void **state)
+{
+	static struct nrp_replay r;
+	struct nrp_builder *b;
+
+	(void)state;
+	laxer_lane(&r);
+	r.scans.unarmed_known = false;
+	b = build(&r);
+	assert_false(b->q[1][HINT_FAULTS].has_upper);
+	free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_untracked_faults_change_nothing),
 		cmocka_unit_test(test_untracked_faults_open_remote_bounds),
+		cmocka_unit_test(test_entries_left_alone_add_one_fault_each),
+		cmocka_unit_test(test_entries_in_other_vmas_have_no_upper_bound),
+		cmocka_unit_test(test_ranges_without_counts_leave_no_upper_bound),
 		cmocka_unit_test(test_without_half_of_the_faults_locality_is_not_observable),
 	};
 

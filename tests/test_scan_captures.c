@@ -191,7 +191,7 @@ static void check_filter(const struct imported *im, const struct capture_case *c
 	uint32_t hosts;
 
 	assert_int_equal(nrp_scan_pte_lane_count(&counts, im->store, &im->capture,
-						 NRP_SCAN_PTE_HOST_UNKNOWN, &err),
+						 NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
 			 0);
 	hosts = nrp_scan_pte_possible_hosts(&counts);
 	assert_true(hosts >> c->filter & 1);
@@ -252,7 +252,7 @@ static void test_faults_on_shared_pages_are_avoided(void **state)
 		if (!import(&im, c->name))
 			continue;
 		assert_int_equal(nrp_scan_pte_lane_count(&counts, im.store, &im.capture,
-							 NRP_SCAN_PTE_F0, &err),
+							 NRP_SCAN_PTE_F0, NULL, &err),
 				 0);
 		n = counts.answers[c->lane];
 		assert_int_equal(counts.faults, c->faults);

@@ -67,8 +67,7 @@ static void begin(struct setting *s, const uint64_t *times, const int64_t *recor
 	assert_int_equal(
 		nrp_worlds_new(&s->worlds, f, NRP_FILTER_61, 60000, 0, false, &config, 1, &err), 0);
 	assert_int_equal(nrp_scan_effects_new(&s->effects, &s->capture, &s->lane,
-					      NRP_SCAN_PTE_HOST_UNKNOWN, NRP_SCAN_PTE_HOST_UNKNOWN,
-					      &err),
+					      NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
 			 0);
 }
 
@@ -121,6 +120,37 @@ static enum nrp_armed armed(struct setting *s, uint64_t time)
 
 	assert_int_equal(nrp_scan_effects_fault(s->effects, s->worlds, &f, &ret), 0);
 	return ret;
+}
+
+/* A lane without shared memory: the fault may be in a file's shared mapping, or in a private one.
+ */
+static void test_fault_in_a_shared_mapping_is_open_to_sh0(void **state)
+{
+	static const struct {
+		uint64_t flags;
+		enum nrp_armed want;
+	} cases[] = { { 0xfb, NRP_ARMED_UNKNOWN }, { 0x100073, NRP_ARMED_YES } };
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct setting s;
+
+	(void)state;
+	begin(&s, NULL, NULL, 0);
+	nrp_scan_effects_free(s.effects);
+	assert_int_equal(nrp_scan_effects_new(&s.effects, &s.capture, NULL,
+					      NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
+			 0);
+	nrp_scan_effects_lose_shmem(s.effects);
+	scan(&s, 1000, 1, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nrp_hint_fault f = moving_fault(1500 + i);
+		enum nrp_armed got;
+
+		NRP_SET(&f, hint_fault, vm_flags, cases[i].flags);
+		assert_int_equal(nrp_scan_effects_fault(s.effects, s.worlds, &f, &got), 0);
+		assert_int_equal(got, cases[i].want);
+	}
+	assert_int_equal(armed(&s, 2000), NRP_ARMED_UNKNOWN); /* its flags are not on record */
+	end(&s);
 }
 
 static void test_lane_that_comes_by_later_may_fault_later(void **state)
@@ -319,6 +349,7 @@ static void test_lane_without_the_move_may_arm_what_the_host_did_not(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fault_in_a_shared_mapping_is_open_to_sh0),
 		cmocka_unit_test(test_lane_that_comes_by_later_may_fault_later),
 		cmocka_unit_test(test_page_found_armed_is_armed_in_the_lane),
 		cmocka_unit_test(test_page_armed_after_the_lane_came_by_is_open),

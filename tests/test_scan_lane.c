@@ -79,13 +79,12 @@ static void check_range(const struct nrp_scan_lane *lane, size_t i, uint64_t ms,
  * B[0,100) idle below A[1000,1600), which thread 100 uses: A takes three passes a sequence, and it
  * is touched again after each third.
  */
-static void b2_record(struct scan_records *r, int sequences)
+static void b2_passes(struct scan_records *r, int sequences)
 {
 	struct nrp_scan_vma_state a = { .pids_reset = FAR,
 					.pids = { 0, nrp_scan_pid_bit(100) },
 					.prev_seq = 4 };
 
-	scan_records_begin(r, true);
 	for (int i = 0; i < sequences; i++) {
 		uint64_t ms = 50000 + (uint64_t)i * 3000;
 
@@ -104,6 +103,12 @@ static void b2_record(struct scan_records *r, int sequences)
 	add_pass(r, 50000 + (uint64_t)sequences * 3000, 100, 5 + sequences, 0);
 	add_skip(r, 0, 100, NRP_SKIP_PID_INACTIVE);
 	add_range(r, 1000, 1256, 1000, 1600, 65536, &a);
+}
+
+static void b2_record(struct scan_records *r, int sequences)
+{
+	scan_records_begin(r, true);
+	b2_passes(r, sequences);
 }
 
 static void test_starving_host_is_p1_or_p2(void **state)
@@ -210,6 +215,64 @@ static void test_first_scan_that_p3_adds_is_certain(void **state)
 	assert_true(lane.vma[0].lane_certain);
 	nrp_scan_lane_clear(&lane);
 	scan_records_end(&r);
+}
+
+/* Does the lane arm B in the pass at @ms: certainly, perhaps? */
+static void check_b(const struct nrp_scan_lane *lane, uint64_t ms, bool certain, bool perhaps)
+{
+	bool found = false, possible = false;
+
+	for (size_t i = 0; i < lane->nr_ranges; i++)
+		if (lane->range[i].time == AT(ms) && lane->range[i].start == 0) {
+			found = lane->range[i].certain;
+			possible = !lane->range[i].certain;
+		}
+	for (size_t i = 0; i < lane->possible_ranges; i++)
+		possible |= lane->possible[i].time == AT(ms) && lane->possible[i].start == 0;
+	assert_int_equal(found, certain);
+	assert_int_equal(possible, perhaps);
+}
+
+/*
+ * Rule d with an unknown number of threads (7.2): B is stale at 53000 if it is 1, and at 59000 if
+ * it is 3 (9, B2).
+ */
+static void test_unknown_threads_leave_open_when_a_vma_is_stale(void **state)
+{
+	/* Of a pass that has nothing to do with it; 0: no pass says it. */
+	static const struct {
+		int32_t known;
+		bool certain, perhaps;
+	} cases[] = { { 1, true, false }, { 3, false, true }, { 0, false, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct scan_records r;
+		struct nrp_scan_lane lane;
+		struct nrp_scan_verify v;
+
+		scan_records_begin(&r, true);
+		r.no_threads = true;
+		b2_passes(&r, 3);
+		r.no_threads = !cases[i].known;
+		r.nr_threads = cases[i].known;
+		add_pass(&r, 59500, 100, 8, 1256);
+		add_range(&r, 1256, 1512, 1000, 1600, 65536, NULL);
+		verify(&r, &v);
+		/* P2 asks for no threads; P3 agrees as long as there may be many. */
+		check_agrees(&v, NRP_SCAN_VMA_P2, 11, 0, 0);
+		assert_int_equal(v.check[NRP_SCAN_VMA_P3].disagree == 0, cases[i].known == 0);
+		run(&r, &lane, NRP_SCAN_VMA_P3);
+		check_b(&lane, 50000, false, false);
+		check_b(&lane, 53000, cases[i].certain, cases[i].perhaps);
+		assert_int_equal(lane.mm[0].uncertain, AT(53000));
+		assert_int_equal(lane.mm[0].nr_threads, cases[i].known);
+		nrp_scan_lane_clear(&lane);
+		run(&r, &lane, NRP_SCAN_VMA_P2);
+		assert_int_equal(lane.mm[0].uncertain, 0);
+		nrp_scan_lane_clear(&lane);
+		scan_records_end(&r);
+	}
 }
 
 static void test_vma_that_is_gone_does_not_starve(void **state)
@@ -699,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_starving_host_is_p1_or_p2),
 		cmocka_unit_test(test_own_lane_is_the_record),
 		cmocka_unit_test(test_starved_is_more_than_one_sequence_beyond_the_threads),
+		cmocka_unit_test(test_unknown_threads_leave_open_when_a_vma_is_stale),
 		cmocka_unit_test(test_vma_that_is_gone_does_not_starve),
 		cmocka_unit_test(test_first_scan_that_p3_adds_is_certain),
 		cmocka_unit_test(test_host_that_scans_everything_is_p0),

@@ -39,8 +39,8 @@ static struct nrp_scan_pte cow_page(int32_t mapped, int32_t refcount)
 	struct nrp_scan_pte p = nrp_scan_pte_base();
 
 	p.cow = NRP_KNOWN_YES;
-	p.mapcount = mapped - 1;
-	p.refcount = refcount;
+	p.mapcount = nrp_pte_count(mapped - 1);
+	p.refcount = nrp_pte_count(refcount);
 	return p;
 }
 
@@ -61,9 +61,9 @@ static struct nrp_scan_pte cow_pmd(int32_t mapped)
 	p.pmd = true;
 	p.large = NRP_KNOWN_YES;
 	p.many_mms = mapped > 1 ? NRP_KNOWN_YES : NRP_KNOWN_NO;
-	p.folio_mapcount = p.entire_mapcount = mapped - 1;
-	p.first_mapcount = -1;
-	p.folio_pages = 512;
+	p.folio_mapcount = p.entire_mapcount = nrp_pte_count(mapped - 1);
+	p.first_mapcount = nrp_pte_count(-1);
+	p.folio_pages = nrp_pte_count(512);
 	return p;
 }
 
@@ -74,10 +74,10 @@ static struct nrp_scan_pte pte_mapped_huge(int32_t mms)
 
 	p.large = NRP_KNOWN_YES;
 	p.many_mms = mms > 1 ? NRP_KNOWN_YES : NRP_KNOWN_NO;
-	p.folio_mapcount = 512 * mms - 1;
-	p.entire_mapcount = -1;
-	p.first_mapcount = mms - 1;
-	p.folio_pages = 512;
+	p.folio_mapcount = nrp_pte_count(512 * mms - 1);
+	p.entire_mapcount = nrp_pte_count(-1);
+	p.first_mapcount = nrp_pte_count(mms - 1);
+	p.folio_pages = nrp_pte_count(512);
 	return p;
 }
 
@@ -168,7 +168,7 @@ static void row_7_dirty_page_of_a_shared_file_mapping(void **state)
 	(void)state;
 	p.file = p.dirty = NRP_KNOWN_YES;
 	check(&p, "A-----");
-	f1_of_416.dirty_test = false;
+	f1_of_416.rules &= ~(uint32_t)NRP_SCAN_PTE_RULE_DIRTY;
 	assert_int_equal(nrp_scan_pte_decide(&f1_of_416, &p).arms, NRP_KNOWN_YES);
 }
 
@@ -198,7 +198,7 @@ static void row_10_local_page_of_a_single_threaded_process(void **state)
 	(void)state;
 	p.single_threaded = p.local = NRP_KNOWN_YES;
 	check(&p, "------");
-	before_410.local_test = false;
+	before_410.rules &= ~(uint32_t)NRP_SCAN_PTE_RULE_LOCAL;
 	assert_int_equal(nrp_scan_pte_decide(&before_410, &p).arms, NRP_KNOWN_YES);
 	/* Only private mappings. */
 	p.cow = NRP_KNOWN_NO;
@@ -257,9 +257,9 @@ static void row_16_pinned_shared_page(void **state)
 
 	(void)state;
 	check(&p, "AAAAA-");
-	p.refcount = 1023; /* plain references */
+	p.refcount = nrp_pte_count(1023); /* plain references */
 	check(&p, "AAAAAA");
-	p.refcount = 1024;
+	p.refcount = nrp_pte_count(1024);
 	check(&p, "AAAAA-");
 }
 
@@ -313,8 +313,8 @@ static void mark_of_many_mms_outlives_the_sharing(void **state)
 	p.many_mms = NRP_KNOWN_YES;
 	check(&p, "AA-A--");
 	/* With one mapping left the mark is not asked. */
-	p.folio_mapcount = 0;
-	p.refcount = 1;
+	p.folio_mapcount = nrp_pte_count(0);
+	p.refcount = nrp_pte_count(1);
 	check(&p, "AAAAAA");
 }
 
@@ -324,18 +324,18 @@ static void f3_guesses_from_the_first_page(void **state)
 
 	(void)state;
 	/* 400 mappings, the first page twice: likely shared, though this page is not. */
-	p.folio_mapcount = 399;
-	p.first_mapcount = 1;
+	p.folio_mapcount = nrp_pte_count(399);
+	p.first_mapcount = nrp_pte_count(1);
 	check(&p, "AA--AA");
 	/* More mappings than pages: shared, whatever the first page says. */
-	p.folio_mapcount = 512;
-	p.first_mapcount = 0;
+	p.folio_mapcount = nrp_pte_count(512);
+	p.first_mapcount = nrp_pte_count(0);
 	check(&p, "AA--AA");
 	/* Exactly as many: not. */
-	p.folio_mapcount = 511;
+	p.folio_mapcount = nrp_pte_count(511);
 	check(&p, "AA-AAA");
 	/* Mapped as a whole too. */
-	p.entire_mapcount = 0;
+	p.entire_mapcount = nrp_pte_count(0);
 	check(&p, "AA--AA");
 }
 
@@ -344,16 +344,16 @@ static void unknown_counts_leave_copy_on_write_open(void **state)
 	struct nrp_scan_pte p = cow_page(1, 1);
 
 	(void)state;
-	p.mapcount = NRP_COUNT_UNKNOWN;
+	p.mapcount = NRP_PTE_COUNT_UNKNOWN;
 	check(&p, "A?A???");
 	p = cow_page(1, 1);
-	p.refcount = NRP_COUNT_UNKNOWN;
+	p.refcount = NRP_PTE_COUNT_UNKNOWN;
 	check(&p, "AA????"); /* may be pinned from F3 on */
 	p = cow_page(2, 2);
-	p.refcount = NRP_COUNT_UNKNOWN;
+	p.refcount = NRP_PTE_COUNT_UNKNOWN;
 	check(&p, "A-?---");
 	p = shared_page(2, 2);
-	p.mapcount = p.refcount = NRP_COUNT_UNKNOWN;
+	p.mapcount = p.refcount = NRP_PTE_COUNT_UNKNOWN;
 	check(&p, "AAAAA?");
 	assert_int_equal(test_of(NRP_SCAN_PTE_F5, &p), NRP_PTE_PINNED);
 }
@@ -405,9 +405,81 @@ static void copy_on_write_is_private_and_writable_or_may_become_so(void **state)
 	assert_false(nrp_vma_is_cow(0x1000fb));
 }
 
+/* A page mapped between one time and five, or referenced so often. */
+static void counts_between_two_are_open_where_the_test_lies_between(void **state)
+{
+	struct nrp_scan_pte p = cow_page(1, 1);
+
+	(void)state;
+	p.mapcount = (struct nrp_pte_count){ 0, 4 };
+	p.refcount = (struct nrp_pte_count){ 1, 1023 };
+	check(&p, "A?????");
+	p.mapcount = (struct nrp_pte_count){ 1, 4 };
+	check(&p, "A-?---");
+	p.mapcount = nrp_pte_count(0);
+	check(&p, "AA?AAA");
+	p.refcount = (struct nrp_pte_count){ 2, 1024 };
+	check(&p, "AA-???");
+	p.refcount = (struct nrp_pte_count){ 1024, 2000 };
+	check(&p, "AA----");
+}
+
+/* Answers of F0..F5 with one rule switched off. */
+static void check_without(const struct nrp_scan_pte *pte, uint32_t rule, const char *answers)
+{
+	char got[NRP_NR_SCAN_PTE_VARIANTS + 1] = "";
+
+	for (int v = 0; v < NRP_NR_SCAN_PTE_VARIANTS; v++) {
+		struct nrp_scan_pte_policy p = nrp_scan_pte_policy((enum nrp_scan_pte_variant)v);
+
+		p.rules &= ~rule;
+		got[v] = "-A?"[nrp_scan_pte_decide(&p, pte).arms];
+	}
+	assert_string_equal(got, answers);
+}
+
+/* Each rule alone refuses a page of one kind (rows 2, 7, 10, 15, 16), and no other kind. */
+static void every_rule_can_be_switched_off(void **state)
+{
+	struct nrp_scan_pte shared = cow_page(2, 2), dirty = shared_page(1, 2);
+	struct nrp_scan_pte local = cow_page(1, 1), device = local, tier = local;
+	struct nrp_scan_pte pinned_cow = cow_page(1, 1025), pinned = shared_page(1, 1025);
+	struct nrp_scan_pte both = cow_page(2, 1025);
+	const struct {
+		uint32_t rule;
+		const struct nrp_scan_pte *page;
+		const char *with, *without;
+	} cases[] = {
+		{ NRP_SCAN_PTE_RULE_COW, &shared, "A-----", "AAAAAA" },
+		{ NRP_SCAN_PTE_RULE_DIRTY, &dirty, "A-----", "AAAAAA" },
+		{ NRP_SCAN_PTE_RULE_LOCAL, &local, "------", "AAAAAA" },
+		{ NRP_SCAN_PTE_RULE_DEVICE, &device, "AA----", "AAAAAA" },
+		{ NRP_SCAN_PTE_RULE_TIER, &tier, "AA----", "AAAAAA" },
+		{ NRP_SCAN_PTE_RULE_PINNED, &pinned_cow, "AA----", "AA-AAA" },
+		{ NRP_SCAN_PTE_RULE_PINNED, &pinned, "AAAAA-", "AAAAAA" },
+		/* F2 tells pins and sharing by one count; the others ask twice. */
+		{ NRP_SCAN_PTE_RULE_COW, &both, "A-----", "AAA---" },
+		{ NRP_SCAN_PTE_RULE_PINNED, &both, "A-----", "A-----" },
+	};
+
+	(void)state;
+	dirty.file = dirty.dirty = NRP_KNOWN_YES;
+	local.single_threaded = local.local = NRP_KNOWN_YES;
+	device.device = tier.top_tier_only = NRP_KNOWN_YES;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		check(cases[i].page, cases[i].with);
+		check_without(cases[i].page, cases[i].rule, cases[i].without);
+	}
+}
+
 static void names_are_those_of_the_command_line(void **state)
 {
+	static const char *const rules[] = { "cow", "dirty", "local", "device", "tier", "pinned" };
+
 	(void)state;
+	for (unsigned int i = 0; i < NRP_NR_SCAN_PTE_RULES; i++)
+		assert_string_equal(nrp_scan_pte_rule_name(i), rules[i]);
+	assert_null(nrp_scan_pte_rule_name(NRP_NR_SCAN_PTE_RULES));
 	assert_string_equal(nrp_scan_pte_variant_name(NRP_SCAN_PTE_F0), "F0");
 	assert_string_equal(nrp_scan_pte_variant_name(NRP_SCAN_PTE_F5), "F5");
 	assert_null(nrp_scan_pte_variant_name(NRP_NR_SCAN_PTE_VARIANTS));
@@ -444,6 +516,8 @@ int main(void)
 		cmocka_unit_test(unknown_locality_matters_to_single_threads_only),
 		cmocka_unit_test(unknown_size_is_open_only_where_it_matters),
 		cmocka_unit_test(copy_on_write_is_private_and_writable_or_may_become_so),
+		cmocka_unit_test(counts_between_two_are_open_where_the_test_lies_between),
+		cmocka_unit_test(every_rule_can_be_switched_off),
 		cmocka_unit_test(names_are_those_of_the_command_line),
 	};
 

@@ -113,6 +113,71 @@ static void test_state_of_the_vma_that_a_merge_frees_is_gone(void **state)
 	scan_records_end(&r);
 }
 
+static uint64_t first_uncertain(struct scan_records *r, enum nrp_scan_vma_variant variant)
+{
+	struct nrp_scan_lane_config config = { .variant = variant, .scan_delay_ms = UINT64_MAX };
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_scan_lane lane;
+	uint64_t time;
+
+	assert_ok(nrp_scan_lane_run(&lane, r->store, &r->capture, &config, &err), &err);
+	assert_int_equal(lane.nr_mms, 1);
+	time = lane.mm[0].uncertain;
+	nrp_scan_lane_clear(&lane);
+	return time;
+}
+
+/* Whose state a VMA has that was two: unknown, unless both had the same. P0 has none. */
+static void test_merge_leaves_a_lane_uncertain_where_the_states_differ(void **state)
+{
+	(void)state;
+	for (int used = 0; used < 2; used++) {
+		struct scan_records r;
+		struct nrp_scan_verify v;
+
+		scan_records_begin(&r, true);
+		for (int i = 0; i < 2; i++) {
+			add_pass(&r, 1000 + 2000 * (uint64_t)i, 100, i, 0);
+			scanned(&r, 0, 10);
+			scanned(&r, 10, 20);
+		}
+		if (used)
+			add_fault(&r, 3500000, 100, 0, 10, 0);
+		add_pass(&r, 4000, 100, 2, 0);
+		if (used)
+			scanned(&r, 0, 20);
+		else
+			inactive_and_forced(&r, 0, 20);
+		verify(&r, &v);
+		check_all_agree(&v, 3);
+		assert_int_equal(first_uncertain(&r, P2), used ? 4000 * MS : 0);
+		assert_int_equal(first_uncertain(&r, NRP_SCAN_VMA_P0), 0);
+		scan_records_end(&r);
+	}
+}
+
+/* Inaccessible memory above that was made like [0,10) became part of it. */
+static void test_merge_keeps_the_state_of_the_kind_that_stays(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	scan_records_begin(&r, true);
+	for (int i = 0; i < 2; i++) {
+		add_pass(&r, 1000 + 2000 * (uint64_t)i, 100, i, 0);
+		add_skip(&r, 0, 10, NRP_SKIP_INACCESSIBLE);
+		scanned(&r, 10, 20);
+	}
+	add_fault(&r, 3500000, 100, 10, 20, 0);
+	add_pass(&r, 4000, 100, 2, 0);
+	scanned(&r, 0, 20); /* it was used */
+	verify(&r, &v);
+	check_all_agree(&v, 3);
+	assert_int_equal(first_uncertain(&r, P2), 0);
+	scan_records_end(&r);
+}
+
 /*
  * mremap() to another place shows as a VMA that is gone and one that is new: it waits, and then
  * has its own two sequences, which P1 does not give it. Back at the old place it is new again.
@@ -185,6 +250,63 @@ static void test_lower_half_of_a_split_is_new(void **state)
 	add_skip(&r, 10, 20, NRP_SKIP_PID_INACTIVE);
 	waits(&r, 0, 10); /* the second walk begins at 0 */
 	scanned(&r, 10, 20);
+	verify(&r, &v);
+	check_all_agree(&v, 3);
+	scan_records_end(&r);
+}
+
+/* mprotect() in the middle: the kernel splits off what is below and what is above. */
+static void test_inner_part_of_three_is_the_old_object(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 0, 30);
+	add_pass(&r, 4000, 100, 2, 0);
+	waits(&r, 0, 10);
+	add_skip(&r, 10, 20, NRP_SKIP_PID_INACTIVE);
+	waits(&r, 20, 30);
+	waits(&r, 0, 10); /* the second walk begins at 0 */
+	scanned(&r, 10, 20);
+	add_pass(&r, 5000, 100, 2, 20);
+	scanned(&r, 20, 30); /* its own first two sequences */
+	verify(&r, &v);
+	check_all_agree(&v, 4);
+	scan_records_end(&r);
+}
+
+/* The lower half was made inaccessible: that is the old object, and the rest of it is new. */
+static void test_part_of_another_kind_is_the_old_object(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 0, 20);
+	add_pass(&r, 4000, 100, 2, 0);
+	add_skip(&r, 0, 10, NRP_SKIP_INACCESSIBLE);
+	waits(&r, 10, 20);
+	add_pass(&r, 5000, 100, 3, 0);
+	add_skip(&r, 0, 10, NRP_SKIP_PID_INACTIVE); /* accessible again, its state is old */
+	scanned(&r, 10, 20);
+	scanned(&r, 0, 10);
+	verify(&r, &v);
+	assert_int_equal(v.check[P2].first_disagreement, 0);
+	scan_records_end(&r);
+}
+
+/* Unmapped where munmap() is not probed: what kept the state went with the hole. */
+static void test_both_sides_of_an_unseen_hole_are_new(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 0, 30);
+	add_pass(&r, 4000, 100, 2, 0);
+	waits(&r, 0, 10);
+	waits(&r, 20, 30);
 	verify(&r, &v);
 	check_all_agree(&v, 3);
 	scan_records_end(&r);
@@ -361,6 +483,101 @@ static void test_without_a_tick_the_wait_goes_on(void **state)
 	scan_records_end(&r);
 }
 
+/*
+ * [0,10) and [20,30) were made at 1000 and wait until 2000. A pass that began at 1999 leaves the
+ * first out and scans the second: the tick came between.
+ */
+static void tick_between(struct scan_records *r, uint64_t ticks)
+{
+	scan_records_begin(r, true);
+	add_pass(r, 1000, 100, 0, 0);
+	scanned(r, 0, 10);
+	scanned(r, 20, 30);
+	r->ticks = ticks;
+	add_pass(r, 1999, 100, 1, 0);
+	waits(r, 0, 10);
+	scanned(r, 20, 30);
+}
+
+static void test_tick_may_come_between_two_vmas(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	tick_between(&r, 1);
+	verify(&r, &v);
+	for (int i = P2; i <= P3; i++) {
+		const struct nrp_scan_check *c = &v.check[i];
+
+		assert_int_equal(c->disagree, 0);
+		assert_int_equal(c->agree, 2);
+		assert_int_equal(c->races, 1);
+		assert_int_equal(c->late_bits, 0);
+		assert_int_equal(c->nr_ties, 1);
+		assert_int_equal(c->tie[0].time, 1999 * MS);
+		assert_int_equal(c->tie[0].mm, MM);
+		assert_true(c->tie[0].tick);
+		assert_false(c->tie[0].late_bit);
+	}
+	scan_records_end(&r);
+
+	/* The clock did not tick. */
+	tick_between(&r, 0);
+	verify(&r, &v);
+	check_differs_at(&v, P2, 1999);
+	assert_int_equal(v.check[P2].nr_ties, 0);
+	scan_records_end(&r);
+}
+
+/* Time does not run back: the first scanned, the second not. */
+static void test_tick_does_not_come_before_and_go(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	scan_records_begin(&r, true);
+	add_pass(&r, 1000, 100, 0, 0);
+	scanned(&r, 0, 10);
+	scanned(&r, 20, 30);
+	r.ticks = 1;
+	add_pass(&r, 1999, 100, 1, 0);
+	scanned(&r, 0, 10);
+	waits(&r, 20, 30);
+	verify(&r, &v);
+	check_differs_at(&v, P2, 1999);
+	assert_int_equal(v.check[P2].races, 0);
+	scan_records_end(&r);
+}
+
+/* A tick before the second walk: it finds no longer waiting what the first left out. */
+static void test_tick_may_come_between_two_walks(void **state)
+{
+	struct scan_records r;
+	struct nrp_scan_verify v;
+
+	(void)state;
+	begin_with(&r, 20, 30);
+	add_pass(&r, 4000, 100, 2, 0);
+	waits(&r, 0, 10); /* made here: until 5000 */
+	add_skip(&r, 20, 30, NRP_SKIP_PID_INACTIVE);
+	waits(&r, 0, 10);
+	scanned(&r, 20, 30);
+	r.ticks = 1;
+	add_pass(&r, 4999, 100, 2, 30); /* nothing above: sequence 3 */
+	waits(&r, 0, 10);
+	add_skip(&r, 20, 30, NRP_SKIP_PID_INACTIVE);
+	scanned(&r, 0, 10); /* forced */
+	verify(&r, &v);
+	for (int i = P2; i <= P3; i++) {
+		assert_int_equal(v.check[i].disagree, 0);
+		assert_int_equal(v.check[i].races, 1);
+		assert_int_equal(v.check[i].tie[0].time, 4999 * MS);
+	}
+	scan_records_end(&r);
+}
+
 /* A window that ends at 6000 is turned by the tick to 6001, and with it the bit of thread 100. */
 static void test_tick_during_the_pass_may_turn_the_window(void **state)
 {
@@ -434,6 +651,19 @@ static void check_filtered(bool sh1)
 	assert_int_equal(lane.nr_vmas, sh1 ? 2 : 1);
 	assert_int_equal(lane.vma[0].vm_start, (sh1 ? 20 : 40) * MB);
 	assert_int_equal(lane.nr_ranges, sh1 ? 5 : 3);
+	assert_int_equal(lane.possible_ranges, 0);
+	nrp_scan_lane_clear(&lane);
+	/* SH1 may take what is UNSUITABLE to SH0, in each pass; not what V2 or V3 refuse. */
+	as_host.gains_shmem = true;
+	assert_ok(nrp_scan_lane_run(&lane, r.store, &r.capture, &as_host, &err), &err);
+	assert_int_equal(lane.nr_ranges, sh1 ? 5 : 3);
+	assert_int_equal(lane.possible_ranges, sh1 ? 0 : 3);
+	for (size_t i = 0; i < lane.possible_ranges; i++) {
+		assert_int_equal(lane.possible[i].time, (1000 + 1500 * i) * MS);
+		assert_int_equal(lane.possible[i].start, 20 * MB);
+		assert_int_equal(lane.possible[i].end, 30 * MB);
+		assert_int_equal(lane.possible[i].recorded_pages, -1);
+	}
 	nrp_scan_lane_clear(&lane);
 	scan_records_end(&r);
 }
@@ -542,12 +772,20 @@ int main(void)
 		cmocka_unit_test(test_new_vma_at_an_old_address_is_new),
 		cmocka_unit_test(test_both_sides_of_a_hole_are_new),
 		cmocka_unit_test(test_lower_half_of_a_split_is_new),
+		cmocka_unit_test(test_merge_leaves_a_lane_uncertain_where_the_states_differ),
+		cmocka_unit_test(test_merge_keeps_the_state_of_the_kind_that_stays),
+		cmocka_unit_test(test_inner_part_of_three_is_the_old_object),
+		cmocka_unit_test(test_part_of_another_kind_is_the_old_object),
+		cmocka_unit_test(test_both_sides_of_an_unseen_hole_are_new),
 		cmocka_unit_test(test_child_inherits_sequence_and_offset_but_no_state),
 		cmocka_unit_test(test_only_the_first_pthread_create_resets),
 		cmocka_unit_test(test_posix_spawn_resets_the_parent),
 		cmocka_unit_test(test_sequence_wraps),
 		cmocka_unit_test(test_tick_during_the_pass_may_end_the_wait),
 		cmocka_unit_test(test_without_a_tick_the_wait_goes_on),
+		cmocka_unit_test(test_tick_may_come_between_two_vmas),
+		cmocka_unit_test(test_tick_does_not_come_before_and_go),
+		cmocka_unit_test(test_tick_may_come_between_two_walks),
 		cmocka_unit_test(test_tick_during_the_pass_may_turn_the_window),
 		cmocka_unit_test(test_filtered_vmas_are_skipped_in_each_walk),
 		cmocka_unit_test(test_pass_of_a_bound_task_changes_nothing),

@@ -5,18 +5,21 @@
  *
  *   start and bounds of groups               b5dd77c8bdad (4.14)
  *   adaptation by private and shared faults  37ec97deb3a8 (4.14)
+ *   placement only past numa_migrate_retry   4.19 (spec 3.4)
  *
  * The period is spread over the windows that an address space fills, so that big ones scan more
  * often. It grows while faults are local or private and shrinks while they are remote and shared;
  * each tenth of the way above or below 70 % is worth one tenth of the period.
  */
 #include "replay/policies/scan_period.h"
+#include "replay/policies/ticks.h"
 
 /* No task scans more than this in a second, whatever its size. */
 #define MAX_SCAN_MB_PER_S 2560u
 #define MSEC_PER_SEC 1000u
 #define SLOTS 10u
 #define THRESHOLD 7u
+#define RETRIES_PER_PERIOD 16u
 
 uint64_t nrp_scan_windows(const struct nrp_scan_tunables *tunables, uint64_t rss_pages)
 {
@@ -81,24 +84,80 @@ static int32_t slots_to_add(uint64_t private_tenths, uint64_t local_tenths)
 	return tenths > THRESHOLD ? (int32_t)(tenths - THRESHOLD) : 1;
 }
 
-bool nrp_scan_adapt(struct nrp_scan_task *task, uint64_t shared, uint64_t private, uint32_t min_ms,
-		    uint32_t max_ms)
+/* Nothing to learn from, or the target nodes are full? */
+static enum nrp_period_by early(const struct nrp_scan_task *task, uint32_t rules, uint64_t shared)
 {
-	uint32_t slot = task->period_ms / SLOTS + (task->period_ms % SLOTS != 0), period;
+	if (!(rules & NRP_PERIOD_ADAPT))
+		return NRP_PERIOD_BY_NOTHING;
+	if ((rules & NRP_PERIOD_FAILED) && task->failed)
+		return NRP_PERIOD_BY_FAILED;
+	if ((rules & NRP_PERIOD_EMPTY) && task->local + shared == 0)
+		return NRP_PERIOD_BY_EMPTY;
+	return NRP_NR_PERIOD_BY;
+}
 
-	/* Nothing to learn from, or the target nodes are full: scan less. */
-	if (task->local + shared == 0 || task->failed) {
-		uint32_t doubled = task->period_ms * 2;
-
-		task->period_ms = doubled < task->period_max_ms ? doubled : task->period_max_ms;
-		return true;
-	}
-	period = task->period_ms +
-		 slot * (uint32_t)slots_to_add(tenths_of(private, private + shared),
-					       tenths_of(task->local, task->remote + task->local));
-	task->period_ms = period < min_ms ? min_ms : period > max_ms ? max_ms : period;
+static void clear(struct nrp_scan_task *task)
+{
 	task->remote = 0;
 	task->local = 0;
 	task->failed = 0;
-	return false;
+}
+
+static void scan_less(struct nrp_scan_task *task)
+{
+	task->period_ms = task->period_ms <= task->period_max_ms / 2 ? task->period_ms * 2
+								     : task->period_max_ms;
+}
+
+enum nrp_period_by nrp_scan_adapt(struct nrp_scan_task *task, uint32_t rules, uint64_t shared,
+				  uint64_t private, uint32_t min_ms, uint32_t max_ms)
+{
+	uint64_t ps = tenths_of(private, private + shared);
+	uint64_t lr = tenths_of(task->local, task->remote + task->local);
+	uint32_t slot = task->period_ms / SLOTS + (task->period_ms % SLOTS != 0);
+	int64_t period = (int64_t)task->period_ms + (int64_t)slot * slots_to_add(ps, lr);
+	enum nrp_period_by by = early(task, rules, shared);
+
+	if (by == NRP_PERIOD_BY_NOTHING)
+		return by;
+	if (by != NRP_NR_PERIOD_BY) {
+		scan_less(task);
+		if (!(rules & NRP_PERIOD_STICKY))
+			clear(task);
+		return by;
+	}
+	task->period_ms = period < min_ms ? min_ms : period > max_ms ? max_ms : (uint32_t)period;
+	clear(task);
+	return ps >= THRESHOLD   ? NRP_PERIOD_BY_PRIVATE
+	       : lr >= THRESHOLD ? NRP_PERIOD_BY_LOCAL
+				 : NRP_PERIOD_BY_REMOTE;
+}
+
+uint64_t nrp_scan_retry(uint64_t jiffies, uint32_t period_ms, uint32_t hz)
+{
+	uint64_t wait = nrp_ms_to_ticks(period_ms, hz) / RETRIES_PER_PERIOD;
+
+	return jiffies + (wait < hz ? wait : hz);
+}
+
+bool nrp_scan_placement_may_run(enum nrp_scan_period_variant variant, uint64_t jiffies,
+				uint64_t retry)
+{
+	return variant == NRP_SCAN_PERIOD_418 || jiffies > retry;
+}
+
+const char *nrp_period_rule_name(unsigned int bit)
+{
+	static const char *const names[NRP_NR_PERIOD_RULES] = { "adapt", "empty", "failed",
+								"sticky" };
+
+	return names[bit];
+}
+
+const char *nrp_period_by_name(enum nrp_period_by by)
+{
+	static const char *const names[NRP_NR_PERIOD_BY] = { "empty", "failed", "private",
+							     "local", "remote", "nothing" };
+
+	return names[by];
 }

@@ -35,6 +35,24 @@ uint32_t nrp_scan_start(const struct nrp_scan_tunables *tunables, uint64_t rss_p
 uint32_t nrp_scan_max(const struct nrp_scan_tunables *tunables, uint64_t rss_pages,
 		      const struct nrp_scan_group *group);
 
+/* ---- adaptation ---------------------------------------------------------------------- */
+
+/*
+ * Adaptation is the same in all kernels. They differ in when a task takes note of a new scan
+ * sequence: at its next hinting fault, or (4.19) at one after numa_migrate_retry.
+ */
+enum nrp_scan_period_variant { NRP_SCAN_PERIOD_418, NRP_SCAN_PERIOD_419, NRP_NR_SCAN_PERIODS };
+
+/* Rules that can be switched off. */
+#define NRP_PERIOD_ADAPT 1u  /* off: a period stays as it is */
+#define NRP_PERIOD_EMPTY 2u  /* without local or shared faults the period doubles */
+#define NRP_PERIOD_FAILED 4u /* failed migrations double it */
+#define NRP_PERIOD_STICKY 8u /* doubling keeps the counters: one failure doubles for good */
+#define NRP_NR_PERIOD_RULES 4
+#define NRP_PERIOD_RULES ((1u << NRP_NR_PERIOD_RULES) - 1)
+/* "adapt", "empty", ..: names of the switches, by bit. */
+const char *nrp_period_rule_name(unsigned int bit);
+
 /* What adaptation reads and writes. */
 struct nrp_scan_task {
 	uint32_t period_ms;
@@ -42,14 +60,40 @@ struct nrp_scan_task {
 	uint64_t remote, local, failed; /* pages of faults since the counters were cleared */
 };
 
-/*
- * One placement pass (spec scan.md 3.4): @shared and @private are the pages that it moved out of
- * the buffers, @min_ms and @max_ms the bounds of now. true: the early exit, which doubles the
- * period, keeps the counters, and puts the address space's next scan to now + the new period. One
- * failed migration makes every later pass take it (sticky).
- */
-bool nrp_scan_adapt(struct nrp_scan_task *task, uint64_t shared, uint64_t private, uint32_t min_ms,
-		    uint32_t max_ms);
+/* What decided about a period. */
+enum nrp_period_by {
+	NRP_PERIOD_BY_EMPTY,   /* no local or shared faults: doubled */
+	NRP_PERIOD_BY_FAILED,  /* failed migrations: doubled */
+	NRP_PERIOD_BY_PRIVATE, /* at least 7 of 10 faults private: longer */
+	NRP_PERIOD_BY_LOCAL,   /* at least 7 of 10 faults local: longer */
+	NRP_PERIOD_BY_REMOTE,  /* neither: shorter */
+	NRP_PERIOD_BY_NOTHING, /* adaptation is off */
+	NRP_NR_PERIOD_BY
+};
+/* "empty", "failed", ... */
+const char *nrp_period_by_name(enum nrp_period_by by);
 
+/*
+ * Doubled: the early exit, which keeps the counters, and puts the address space's next scan to now
+ * + the new period.
+ */
+static inline bool nrp_period_is_early(enum nrp_period_by by)
+{
+	return by <= NRP_PERIOD_BY_FAILED;
+}
+
+/*
+ * One placement pass (spec scan.md 3.4) with the rules @rules (NRP_PERIOD_*): @shared and @private
+ * are the pages that it moved out of the buffers, @min_ms and @max_ms the bounds of now. With all
+ * rules on, one failed migration makes every later pass double the period (sticky).
+ */
+enum nrp_period_by nrp_scan_adapt(struct nrp_scan_task *task, uint32_t rules, uint64_t shared,
+				  uint64_t private, uint32_t min_ms, uint32_t max_ms);
+
+/* numa_migrate_retry after a fault at @jiffies that tried the preferred node; @hz ticks/s. */
+uint64_t nrp_scan_retry(uint64_t jiffies, uint32_t period_ms, uint32_t hz);
+/* May a fault run the placement pass that a new sequence asks for? */
+bool nrp_scan_placement_may_run(enum nrp_scan_period_variant variant, uint64_t jiffies,
+				uint64_t retry);
 
 #endif

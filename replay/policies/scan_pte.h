@@ -7,7 +7,8 @@
 #ifndef NRP_POLICY_SCAN_PTE_H
 #define NRP_POLICY_SCAN_PTE_H
 
-#include <stdbool.h>
+#include "replay/policies/known.h"
+
 #include <stdint.h>
 
 enum nrp_scan_pte_variant {
@@ -20,18 +21,30 @@ enum nrp_scan_pte_variant {
 	NRP_NR_SCAN_PTE_VARIANTS
 };
 
-/* A fact, or the answer. */
-enum nrp_known { NRP_KNOWN_NO, NRP_KNOWN_YES, NRP_KNOWN_NOT }; /* no, yes, not known */
+/* A count that lies from min to max. */
+struct nrp_pte_count {
+	int32_t min, max;
+};
 
-#define NRP_COUNT_UNKNOWN INT32_MIN
+#define NRP_PTE_COUNT_UNKNOWN ((struct nrp_pte_count){ INT32_MIN, INT32_MAX })
 
-/* Parts of a variant that came at other times than its copy-on-write test. */
+static inline struct nrp_pte_count nrp_pte_count(int32_t exactly)
+{
+	return (struct nrp_pte_count){ exactly, exactly };
+}
+
+/* Rules of the variants; each may be switched off alone. */
+#define NRP_SCAN_PTE_RULE_COW 0x01    /* F1+: the variant's test of shared copy-on-write pages */
+#define NRP_SCAN_PTE_RULE_DIRTY 0x02  /* F1 (4.17)+: dirty file pages stay */
+#define NRP_SCAN_PTE_RULE_LOCAL 0x04  /* 4.10+: pages that a lone thread has on its node stay */
+#define NRP_SCAN_PTE_RULE_DEVICE 0x08 /* F2 (6.1)+: ZONE_DEVICE pages stay */
+#define NRP_SCAN_PTE_RULE_TIER 0x10   /* F2 (5.18)+: top tier, unless balancing is normal, stays */
+#define NRP_SCAN_PTE_RULE_PINNED 0x20 /* F3+: pinned pages stay: copy-on-write; F5+: any */
+#define NRP_NR_SCAN_PTE_RULES 6
+
 struct nrp_scan_pte_policy {
 	enum nrp_scan_pte_variant variant;
-	bool local_test;  /* 4.10+: pages that a single-threaded process has on its node stay */
-	bool dirty_test;  /* 4.17+: dirty file pages stay */
-	bool device_test; /* 6.1+: ZONE_DEVICE pages stay */
-	bool tier_test;   /* 5.18+: without normal balancing pages of the top tier stay */
+	uint32_t rules; /* NRP_SCAN_PTE_RULE_*; rules the variant does not have are ignored */
 };
 
 /* One present entry at the time of the scan. */
@@ -51,14 +64,13 @@ struct nrp_scan_pte {
 	enum nrp_known single_threaded; /* mm_users == 1 */
 	enum nrp_known local;           /* on the node of the scanning CPU */
 	enum nrp_known top_tier_only;   /* no normal balancing, and the page's node is top tier */
-	/* Counts as the kernel stores them: map counts are one less, -1 is unmapped. A page's own;
-	 * NRP_COUNT_UNKNOWN where not known. */
-	int32_t mapcount;        /* of this page (base page: all there is) */
-	int32_t refcount;        /* of the folio (head page) */
-	int32_t folio_mapcount;  /* large: mappings of all its pages, raw */
-	int32_t entire_mapcount; /* large: mappings as a whole, raw */
-	int32_t first_mapcount;  /* large: of its first page, raw */
-	int32_t folio_pages;     /* large: base pages */
+	/* Counts as the kernel stores them: map counts are one less, -1 is unmapped. */
+	struct nrp_pte_count mapcount;        /* of this page (base page: all there is) */
+	struct nrp_pte_count refcount;        /* of the folio (head page) */
+	struct nrp_pte_count folio_mapcount;  /* large: mappings of all its pages, raw */
+	struct nrp_pte_count entire_mapcount; /* large: mappings as a whole, raw */
+	struct nrp_pte_count first_mapcount;  /* large: of its first page, raw */
+	struct nrp_pte_count folio_pages;     /* large: base pages */
 };
 
 enum nrp_scan_pte_test {
@@ -81,7 +93,11 @@ struct nrp_scan_pte_result {
 
 /* "F0" .. "F5"; NULL outside the range. */
 const char *nrp_scan_pte_variant_name(enum nrp_scan_pte_variant variant);
-/* A variant with everything its newest kernel has. */
+/* "cow", "dirty", "local", "device", "tier", "pinned": of bit @i; NULL outside the range. */
+const char *nrp_scan_pte_rule_name(unsigned int i);
+/* The rules that a variant's newest kernel has. */
+uint32_t nrp_scan_pte_rules(enum nrp_scan_pte_variant variant);
+/* A variant with all of them. */
 struct nrp_scan_pte_policy nrp_scan_pte_policy(enum nrp_scan_pte_variant variant);
 /* A base page with every flag "no" and every count unknown: a start for filling in. */
 struct nrp_scan_pte nrp_scan_pte_base(void);
@@ -89,9 +105,8 @@ struct nrp_scan_pte nrp_scan_pte_base(void);
 struct nrp_scan_pte nrp_scan_pte_unknown(void);
 /* Copy-on-write mapping: may write, not shared. */
 bool nrp_vma_is_cow(uint64_t vm_flags);
-/* The shared copy-on-write test alone (with its pin test up to F4). */
-enum nrp_known nrp_scan_pte_shared_cow(enum nrp_scan_pte_variant variant,
-				       const struct nrp_scan_pte *pte);
+bool nrp_vma_is_shared(uint64_t vm_flags);
+/* Does the scanner arm the entry? Unknown facts leave the answer open where it hangs on them. */
 struct nrp_scan_pte_result nrp_scan_pte_decide(const struct nrp_scan_pte_policy *policy,
 					       const struct nrp_scan_pte *pte);
 

@@ -160,4 +160,11 @@ for file in thp-6.12-v6 thp-5.10; do
 		done
 	done
 done
+# A node that no kernel has (src_nid of a filter_begin is 4095): it is taken from the page's flags.
+cp "$DATA/thp-6.12-v6.dat" node.dat
+printf '\377\017' | dd of=node.dat bs=1 seek=59512 conv=notrunc status=none
+want 0 "$NRP" import node.dat -o node.db
+want 0 "$NRP" info node.db
+want 0 "$NRP" query node.db 'SELECT count(*) FROM hint_fault WHERE src_nid > 1'
+want_out '^0$'
 done_testing

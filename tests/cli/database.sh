@@ -37,6 +37,29 @@ want 3 "$NRP" import "$DATA/thp-6.1.dat" -o text.db
 want_error 'text.db: '
 want_same text.db before.db
 
+# Tables and views that would be read instead of ours.
+for change in 'TABLE hint_fault(time, cpu)' 'VIEW Scan_Pass AS SELECT 1 AS time' 'TABLE column_doc(x)'; do
+	cp good.db shadow.db
+	sqlite3 shadow.db "CREATE $change"
+	want 3 "$NRP" query shadow.db 'SELECT count(*) FROM hint_fault'
+	want_error 'shadow.db: has a table or view [a-z_]+ that numareplay did not make: drop it'
+done
+cp good.db shadow.db
+sqlite3 shadow.db 'ALTER TABLE block_range RENAME TO r; CREATE VIEW block_range AS WITH RECURSIVE
+	v(block_id, column, min, max) AS (SELECT 1, 1, 1, 1 UNION ALL SELECT * FROM v) SELECT * FROM v'
+want 3 timeout 60 "$NRP" query shadow.db 'SELECT count(*) FROM hint_fault WHERE cpu = 1'
+want_error 'has a table or view block_range'
+
+# Blocks that somebody deleted, but not their ranges: their numbers are given again.
+cp good.db deleted.db
+sqlite3 deleted.db 'PRAGMA foreign_keys = OFF; DELETE FROM block'
+want 0 "$NRP" import -q "$DATA/thp-6.1.dat" -o deleted.db
+want 0 "$NRP" verify deleted.db --capture thp-6.1
+"$NRP" import -q "$DATA/thp-6.1.dat" -o fresh.db
+of="FROM block_range r JOIN block b ON b.id = r.block_id ORDER BY b.kind, b.id, column"
+[ "$(sqlite3 deleted.db "SELECT kind, column $of")" = "$(sqlite3 fresh.db "SELECT kind, column $of")" ] &&
+	ok || not_ok 'ranges of deleted blocks are left'
+
 # A damaged block is found by its checksum; nothing crashes, nothing is believed.
 cp good.db damaged.db
 sqlite3 damaged.db 'UPDATE block SET data = zeroblob(length(data)) WHERE kind = 0'

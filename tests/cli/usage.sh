@@ -48,7 +48,7 @@ done
 want 2 "$NRP" report d.db --format pdf
 want_error "no format 'pdf'"
 want 0 "$NRP" policies
-for name in scan.vma scan.pte scan.shmem scan.reset migrate.filter migrate.ratelimit munmap.lock \
+for name in scan.vma scan.pte scan.shmem scan.reset scan.period migrate.filter migrate.ratelimit munmap.lock \
 	hugetlb.count linux-4.18 linux-6.12 linux-7.2 rhel-8; do
 	want_out "^$name "
 	want 0 "$NRP" policies "$name"
@@ -56,7 +56,7 @@ for name in scan.vma scan.pte scan.shmem scan.reset migrate.filter migrate.ratel
 done
 want 0 "$NRP" policies --json
 want_json '.schema == "numareplay.policies/1"'
-want_json '[.families[].name] | length == 11'
+want_json '[.families[].name] | length == 12'
 want_json '.profiles[] | select(.name == "linux-4.18") | .variants["migrate.ratelimit"] == "spin"'
 want_json '.profiles[] | select(.name == "linux-6.12") | .variants["scan.vma"] == "P3"'
 want 2 "$NRP" policies bogus
