@@ -147,6 +147,17 @@ static void sights_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		ULL(b->repopulated));
 }
 
+static void rate_note(struct nrp_comparison *c, const struct nrp_replay *r)
+{
+	double a = result(r, 0)->fault_rate, b = result(r, 1)->fault_rate;
+
+	nrp_comparison_note(c, "closed_fault_rate", json_pack("{s:f,s:f}", "old", a, "new", b),
+			    "if each task went on as soon as it could, with the time between its "
+			    "requests as recorded, it would get %.0f (old) and %.0f (new) faults "
+			    "through an mmap_lock in a second (%+.1f %%; by the model)",
+			    a, b, a > 0 ? (b - a) * 100 / a : 0.0);
+}
+
 /* ---- scans ---------------------------------------------------------------------------- */
 
 static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -180,6 +191,8 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		nothing_note(c, r);
 	else
 		waits_note(c, r);
+	if (!r->moot[NRP_FAMILY_MUNMAP_LOCK] && result(r, 0)->fault_rate > 0)
+		rate_note(c, r);
 	if (h->blame.nr_top)
 		blockers_note(c, r);
 	if (result(r, 0)->skipped || result(r, 1)->skipped)

@@ -72,6 +72,14 @@ static int add_work(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm)
 	return 0;
 }
 
+/* From the end of the job before it in its thread to its arrival; a skipped scan ends at once. */
+static uint64_t think_before(const struct nrp_lock_seen *before, const struct nrp_lock_job *j)
+{
+	uint64_t end = before->granted == UINT64_MAX ? before->requested : before->released;
+
+	return end < j->arrival ? j->arrival - end : 0;
+}
+
 /* Holds of the jobs; those that never got the lock go, but for scans that gave up. */
 static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t last_time)
 {
@@ -105,6 +113,8 @@ static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t
 			mm->kept_write |= s->may_downgrade && s->downgraded == UINT64_MAX;
 			j->work = &mm->work[s->work];
 		}
+		if (j->after != NRP_LOCK_NO_JOB)
+			j->think = think_before(&mm->seen[j->after], j);
 		ret->faults += j->kind == NRP_LOCK_FAULT;
 		ret->scans += j->kind == NRP_LOCK_SCAN;
 		number[i] = n + 1;

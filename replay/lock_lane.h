@@ -40,6 +40,7 @@ struct nrp_lock_result {
 	uint64_t changed; /* requests and scans that the engine treats otherwise than the host's */
 	uint64_t unmap_faults;      /* faults in a range that is unmapped later, or meanwhile */
 	uint64_t segv, repopulated; /* those of them that find no mapping; a new page */
+	double fault_rate;          /* closed: faults that ask for a lock, per s of a task */
 	bool modelled; /* more than unmaps and readers take part, or a variant that gives the lock
 			  up */
 };
@@ -57,12 +58,13 @@ struct nrp_lock_verify {
 			      none */
 	uint64_t scans, scans_agree;
 	uint64_t lateness_p50, lateness_p95; /* ns, of grants to waiters in line */
-	uint64_t overhead_p50, overhead_p95; /* ns, of grants to others: two events and the lock */
+	/* ns, of grants to others: two events and the lock, and what interrupts a task there */
+	uint64_t overhead_p50, overhead_p95, overhead_p99;
 	struct {
 		uint64_t mm, requested, recorded, model;
 		int32_t tid;
-		bool write;
-	} listed[NRP_LOCK_LISTED]; /* the first that are not within */
+		bool write, queued; /* queued: by the engine */
+	} listed[NRP_LOCK_LISTED];  /* the first that are not within */
 	size_t nr_listed;
 };
 

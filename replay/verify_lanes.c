@@ -93,7 +93,7 @@ static void sticky_note(struct nrp_verify *v)
 
 static void outcomes_note(struct nrp_verify *v)
 {
-	char text[400] = "";
+	char text[256] = "";
 
 	for (int e = 0; e < NRP_NR_ATTEMPT_ENDS; e++) {
 		const struct nrp_end_count *c = &v->outcomes.end[e];
@@ -298,15 +298,20 @@ static int check_scans(struct nrp_verify *v, struct nrp_store *store,
 /* Requests whose recorded wait is not what the engine says, the first of them by name. */
 static void lock_note(struct nrp_verify *v, const struct nrp_lock_verify *c)
 {
-	char text[200] = "";
+	char text[256] = "";
 
-	for (size_t i = 0; i < c->nr_listed && i < 3; i++) {
+	for (size_t i = 0; i < c->nr_listed && i < 2; i++) {
 		size_t used = strlen(text);
+		const char *why = c->listed[i].recorded < c->listed[i].model
+					  ? "before a waiter that slept"
+				  : c->listed[i].queued ? "late"
+							: "interrupted or overtaken";
 
 		snprintf(text + used, sizeof(text) - used,
-			 "%s task %d at %.6f s (%.3f ms, engine %.3f ms)", used ? "," : ":",
+			 "%s task %d at %.6f s (%.3f ms, engine %.3f ms: %s)", used ? "," : ":",
 			 c->listed[i].tid, (double)c->listed[i].requested * 1e-9,
-			 (double)c->listed[i].recorded * 1e-6, (double)c->listed[i].model * 1e-6);
+			 (double)c->listed[i].recorded * 1e-6, (double)c->listed[i].model * 1e-6,
+			 why);
 	}
 	nrp_verify_note(
 		v, "lock_order",
