@@ -10,7 +10,7 @@
 struct part {
 	bool write;
 	int64_t time;
-	enum { FRESH, DOWNGRADED, IF_WANTED } how; /* how it follows on the part before it */
+	enum how { FRESH, DOWNGRADED, IF_WANTED } how; /* it follows on the part before it */
 };
 
 enum state { ABSENT, SPINNING, WAITING, HOLDING, ENDED };
@@ -34,7 +34,7 @@ struct world {
 
 /* ---- what a munmap does --------------------------------------------------------------- */
 
-static void put(struct actor *a, bool write, int64_t time, int how)
+static void put(struct actor *a, bool write, int64_t time, enum how how)
 {
 	a->part[a->nr_parts++] = (struct part){ write, time, how };
 }
