@@ -49,6 +49,7 @@ struct run {
 	uint32_t unset_cpupid; /* 0: its width is not known */
 	uint64_t delay;        /* scan_delay, jiffies */
 	bool events_missing;
+	int cpu_nodes; /* nodes whose CPUs may fault */
 	struct nrp_tick_clock clock;
 	struct nrp_scan_timeline *timeline;
 	struct nrp_pages *tasks;  /* by tid: struct task */
@@ -331,12 +332,34 @@ static enum nrp_maybe is_private(const struct run *r, const struct nrp_hint_faul
 								    : NRP_MAYBE_NO;
 }
 
-/* Both nodes active in a group that is active on several? The weights of two nodes say so. */
+/* Without a facts file any node may have CPUs that no event showed. */
+static int count_cpu_nodes(const struct nrp_host_facts *facts)
+{
+	bool seen[NRP_MAX_NODES] = { false };
+	int n = 0;
+
+	if (facts->topology_inferred)
+		return facts->nr_nodes;
+	for (int cpu = 0; cpu < facts->nr_cpus; cpu++) {
+		int nid = facts->cpu_nid[cpu];
+
+		if (nid < 0 || nid >= NRP_MAX_NODES)
+			continue;
+		n += !seen[nid];
+		seen[nid] = true;
+	}
+	return n;
+}
+
+/*
+ * Both nodes active in a group that is active on several? Only nodes with CPUs are; of two the
+ * weights say so.
+ */
 static enum nrp_maybe between_active_nodes(const struct run *r, const struct nrp_hint_fault *f)
 {
 	uint64_t most, least;
 
-	if (r->capture->facts.nr_nodes != 2 || NRP_NULL(f, hint_fault, group_cpu_src) ||
+	if (r->cpu_nodes != 2 || NRP_NULL(f, hint_fault, group_cpu_src) ||
 	    NRP_NULL(f, hint_fault, group_cpu_dst))
 		return NRP_MAYBE_UNKNOWN;
 	most = f->group_cpu_src > f->group_cpu_dst ? f->group_cpu_src : f->group_cpu_dst;
@@ -483,6 +506,7 @@ int nrp_scan_periods_run(struct nrp_scan_periods *ret, struct nrp_store *store,
 		.unset_cpupid = facts->cpupid_bits > 8 && facts->cpupid_bits < 32
 					? (UINT32_C(1) << facts->cpupid_bits) - 1
 					: 0,
+		.cpu_nodes = count_cpu_nodes(facts),
 		.events_missing =
 			capture->lost_events || capture->loss_gaps || capture->unjoined_events,
 		.tasks = nrp_pages_new(sizeof(struct task)),
