@@ -177,6 +177,7 @@ static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	const struct nrp_lock_host *h = &r->locks;
+	uint64_t faults = h->counts.page_faults, with_lock = h->counts.faults;
 
 	if (!r->locks_differ || r->lane[0].off || r->lane[1].off)
 		return;
@@ -199,14 +200,14 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		scans_note(c, r);
 	if (result(r, 1)->unmap_faults)
 		sights_note(c, r);
-	if (h->has_page_faults && h->page_faults > h->faults_with_lock)
+	if (faults > with_lock)
 		nrp_comparison_note(
 			c, "faults_without_lock",
-			json_pack("{s:I,s:I}", "page_faults", (json_int_t)h->page_faults, "without",
-				  (json_int_t)(h->page_faults - h->faults_with_lock)),
+			json_pack("{s:I,s:I}", "page_faults", (json_int_t)faults, "without",
+				  (json_int_t)(faults - with_lock)),
 			"%llu of %llu page faults never asked for an mmap_lock: what an unmap "
 			"would "
 			"cost them on a kernel without locks of VMAs cannot be told from this "
 			"capture",
-			ULL(h->page_faults - h->faults_with_lock), ULL(h->page_faults));
+			ULL(faults - with_lock), ULL(faults));
 }

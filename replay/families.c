@@ -589,6 +589,9 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 	if (!r->locks.known)
 		return 0;
 	ret = nrp_lock_lanes_load(&lanes, store, capture, err);
+	lanes.host = r->locks;
+	if (ret == 0 && nrp_lock_lanes_start(&lanes) < 0)
+		ret = nrp_fail_nomem(err);
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		params[i] = lock_params(&r->lane[i].spec, r->lane[i].variant[f]);
 		r->lane[i].own_lock = !same_locks(&params[i], &host);

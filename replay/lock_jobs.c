@@ -104,10 +104,10 @@ static struct user *user_of(struct builder *b, uint64_t mm, int32_t tid)
 }
 
 /* Counts an event that cannot follow on what was before; the first ones are listed. */
-static void impossible(struct nrp_lock_jobs *ret, const struct nrp_lock *l, const char *what)
+static void impossible(struct nrp_lock_counts *counts, const struct nrp_lock *l, const char *what)
 {
-	if (ret->impossible++ < NRP_LOCK_JOBS_LISTED)
-		ret->listed[ret->impossible - 1] =
+	if (counts->impossible++ < NRP_LOCK_JOBS_LISTED)
+		counts->listed[counts->impossible - 1] =
 			(struct nrp_lock_impossible){ l->time, l->mm, l->tid, what };
 }
 
@@ -120,7 +120,7 @@ static enum nrp_lock_kind kind_of(struct builder *b, struct task *task, const st
 	if (task->scan_end >= l->time && task->scan_mm == l->mm)
 		return NRP_LOCK_SCAN;
 	/* the first reader of a task behind an exception is the fault's own */
-	if (b->ret->has_page_faults && task->faults > task->used_fault) {
+	if (b->ret->counts.page_faults && task->faults > task->used_fault) {
 		task->used_fault = task->faults;
 		return NRP_LOCK_FAULT;
 	}
@@ -134,7 +134,7 @@ static bool goes_on(const struct builder *b, const struct nrp_lock_mm *mm, const
 	if (!user->tried || l->write || mm->seen[user->tried - 1].write ||
 	    mm->job[user->tried - 1].kind == NRP_LOCK_SCAN)
 		return false;
-	if (b->ret->has_page_faults)
+	if (b->ret->counts.page_faults)
 		return user->tried_fault == task->faults;
 	return l->time - user->tried_time <= TRY_TO_REQUEST_NS;
 }
@@ -155,7 +155,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 {
 	uint32_t i = mm->nr_jobs;
 
-	b->ret->requests++;
+	b->ret->counts.requests++;
 	if (goes_on(b, mm, user, task, l)) {
 		user->asking = user->tried;
 		user->tried = NO_JOB;
@@ -163,7 +163,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 		return 0;
 	}
 	if (user->asking != NO_JOB)
-		impossible(b->ret, l, "a request while the one before waits");
+		impossible(&b->ret->counts, l, "a request while the one before waits");
 	if (reserve(mm) < 0)
 		return -ENOMEM;
 	mm->job[i] = (struct nrp_lock_job){
@@ -200,18 +200,18 @@ static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	if (!user->asking && user->holding && !l->write) {
 		seen = &mm->seen[user->holding - 1];
 		if (!seen->write || seen->downgraded != UINT64_MAX)
-			impossible(b->ret, l, "a downgrade of what is no write lock");
+			impossible(&b->ret->counts, l, "a downgrade of what is no write lock");
 		else
 			seen->downgraded = l->time;
 		return;
 	}
 	if (!user->asking || mm->seen[user->asking - 1].write != l->write) {
-		impossible(b->ret, l, "a grant that was not asked for");
+		impossible(&b->ret->counts, l, "a grant that was not asked for");
 		return;
 	}
-	b->ret->grants++;
+	b->ret->counts.grants++;
 	if (user->holding != NO_JOB) {
-		impossible(b->ret, l, "a grant to a task that did not release");
+		impossible(&b->ret->counts, l, "a grant to a task that did not release");
 		/* It cannot have held it when it asked again: that ends the hold at the latest. */
 		mm->seen[user->holding - 1].released = mm->seen[user->asking - 1].requested;
 		mm->seen[user->holding - 1].release_lost = true;
@@ -225,7 +225,7 @@ static void fail(struct builder *b, struct user *user, const struct task *task,
 		 const struct nrp_lock *l)
 {
 	if (!user->asking) {
-		impossible(b->ret, l, "a failed request that was not made");
+		impossible(&b->ret->counts, l, "a failed request that was not made");
 		return;
 	}
 	user->tried = user->asking;
@@ -257,14 +257,14 @@ static void release(struct builder *b, struct nrp_lock_mm *mm, struct user *user
 	if (!seen) {
 		seen = holder(mm, l->write);
 		if (!seen) {
-			b->ret->began_before++;
+			b->ret->counts.began_before++;
 			return;
 		}
-		b->ret->by_others++;
+		b->ret->counts.by_others++;
 		user_of(b, mm->mm, seen->tid)->holding = NO_JOB;
 	}
 	if ((seen->write && seen->downgraded == UINT64_MAX) != (l->write != 0))
-		impossible(b->ret, l, "a release of the other kind");
+		impossible(&b->ret->counts, l, "a release of the other kind");
 	seen->released = l->time;
 	user->holding = NO_JOB;
 }
@@ -275,7 +275,6 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 	struct nrp_lock_mm *mm;
 	struct user *user;
 
-	b->ret->has_lock_events = true;
 	if (NRP_NULL(l, lock, mm) || NRP_NULL(l, lock, write))
 		return 0; /* the downgrade probe of kernels without lock events */
 	mm = mm_of(b, l->mm);
@@ -319,7 +318,7 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 	if (NRP_NULL(m, munmap, zap_time))
 		return 0; /* nothing was unmapped */
 	if (NRP_NULL(m, munmap, mm)) {
-		b->ret->phases_without_lock++;
+		b->ret->counts.phases_without_lock++;
 		return 0;
 	}
 	mm = mm_of(b, m->mm);
@@ -327,7 +326,7 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 	if (!mm || !user)
 		return -ENOMEM;
 	if (!user->holding || !mm->seen[user->holding - 1].write) {
-		b->ret->phases_without_lock++;
+		b->ret->counts.phases_without_lock++;
 		return 0;
 	}
 	if (!(mm->nr_work & (mm->nr_work - 1))) { /* full: it has room for a power of two */
@@ -351,7 +350,7 @@ static int see_munmap(struct builder *b, const struct nrp_munmap *m)
 		.length = NRP_NULL(m, munmap, len) ? 1 : whole_pages(m->len),
 	};
 	mm->job[user->holding - 1].kind = NRP_LOCK_MUNMAP;
-	b->ret->munmaps++;
+	b->ret->counts.munmaps++;
 	return 0;
 }
 
@@ -361,8 +360,7 @@ static void see_exception(struct builder *b, struct task *task, const struct nrp
 	task->time = p->time;
 	task->addr = NRP_NULL(p, page_fault, addr) ? 0 : p->addr;
 	task->user = !NRP_NULL(p, page_fault, user) && p->user;
-	b->ret->page_faults++;
-	b->ret->has_page_faults = true;
+	b->ret->counts.page_faults++;
 }
 
 static void see_pass(struct task *task, const struct nrp_scan_pass *p)

@@ -47,8 +47,6 @@ struct nrp_lock_mm {
 	struct nrp_munmap_work *work;
 	uint32_t nr_work;
 	uint64_t unmap_faults; /* faults in a range that is unmapped later, or meanwhile */
-	bool downgrades;       /* some munmap did */
-	bool kept_write;       /* some munmap whose caller let it did not */
 };
 
 #define NRP_LOCK_JOBS_LISTED 8
@@ -59,9 +57,8 @@ struct nrp_lock_impossible {
 	const char *what;
 };
 
-struct nrp_lock_jobs {
-	struct nrp_lock_mm *mm;
-	size_t nr_mms;
+/* What was found on the way. */
+struct nrp_lock_counts {
 	uint64_t requests, grants, faults, scans, munmaps;
 	uint64_t failed_tries; /* tries that failed and no request came after, but for scans */
 	uint64_t began_before; /* releases of locks that were taken before the capture began */
@@ -72,8 +69,12 @@ struct nrp_lock_jobs {
 	uint64_t never_ended;         /* granted or waiting at the end of the capture */
 	uint64_t page_faults;         /* exceptions on record */
 	uint64_t phases_without_lock; /* munmaps on record whose lock is not */
-	bool has_lock_events;
-	bool has_page_faults;
+};
+
+struct nrp_lock_jobs {
+	struct nrp_lock_mm *mm;
+	size_t nr_mms;
+	struct nrp_lock_counts counts;
 };
 
 /* Reads the records; nrp_lock_jobs_clear() frees, after a failure too. */

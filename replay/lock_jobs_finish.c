@@ -58,9 +58,9 @@ static int add_work(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm)
 						       : NRP_LOCK_SPLIT_DOWNGRADE;
 		s->may_downgrade = true;
 		s->work = n++;
-		ret->munmaps++;
-		ret->split_by_downgrade += s->split == NRP_LOCK_SPLIT_DOWNGRADE;
-		ret->split_by_model += s->split == NRP_LOCK_SPLIT_MODEL;
+		ret->counts.munmaps++;
+		ret->counts.split_by_downgrade += s->split == NRP_LOCK_SPLIT_DOWNGRADE;
+		ret->counts.split_by_model += s->split == NRP_LOCK_SPLIT_MODEL;
 	}
 	if (n == mm->nr_work)
 		return 0;
@@ -97,10 +97,10 @@ static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t
 			j->after = number[j->after] ? number[j->after] - 1 : NRP_LOCK_NO_JOB;
 		number[i] = j->after == NRP_LOCK_NO_JOB ? 0 : j->after + 1;
 		if (s->granted == UINT64_MAX && j->kind != NRP_LOCK_SCAN) {
-			ret->failed_tries++;
+			ret->counts.failed_tries++;
 			continue;
 		}
-		ret->never_ended += s->granted != UINT64_MAX && s->released == UINT64_MAX;
+		ret->counts.never_ended += s->granted != UINT64_MAX && s->released == UINT64_MAX;
 		if (s->granted != UINT64_MAX)
 			j->hold = end > s->granted ? end - s->granted : 0;
 		if (j->kind == NRP_LOCK_MUNMAP) {
@@ -109,14 +109,12 @@ static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t
 			else
 				work_of_hold(&mm->work[s->work], s, end);
 			mm->work[s->work].keeps_write = !s->may_downgrade;
-			mm->downgrades |= s->downgraded != UINT64_MAX;
-			mm->kept_write |= s->may_downgrade && s->downgraded == UINT64_MAX;
 			j->work = &mm->work[s->work];
 		}
 		if (j->after != NRP_LOCK_NO_JOB)
 			j->think = think_before(&mm->seen[j->after], j);
-		ret->faults += j->kind == NRP_LOCK_FAULT;
-		ret->scans += j->kind == NRP_LOCK_SCAN;
+		ret->counts.faults += j->kind == NRP_LOCK_FAULT;
+		ret->counts.scans += j->kind == NRP_LOCK_SCAN;
 		number[i] = n + 1;
 		mm->job[n] = *j;
 		mm->seen[n++] = *s;

@@ -171,15 +171,8 @@ static int find_host(struct nrp_lock_lanes *l, struct nrp_store *store,
 			h->kept_write += s->may_downgrade && s->downgraded == UINT64_MAX;
 		}
 	}
-	h->known = l->jobs.has_lock_events && l->jobs.requests;
-	h->munmaps = l->jobs.munmaps;
-	h->requests = l->jobs.requests;
-	h->page_faults = l->jobs.page_faults;
-	h->has_page_faults = l->jobs.has_page_faults;
-	h->faults_with_lock = l->jobs.faults;
-	h->impossible = l->jobs.impossible;
-	h->began_before = l->jobs.began_before;
-	h->never_ended = l->jobs.never_ended;
+	h->counts = l->jobs.counts;
+	h->known = h->counts.requests;
 	h->grows = h->kept_write && (h->downgraded || !has_skips);
 	h->variant = h->kept_write && !h->grows ? NRP_MUNMAP_WRITE : NRP_MUNMAP_DOWNGRADE;
 	for (size_t m = 0; h->grows && m < l->jobs.nr_mms; m++) {
@@ -607,23 +600,30 @@ int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
 
 	memset(ret, 0, sizeof(*ret));
 	r = nrp_lock_jobs_load(&ret->jobs, store, capture, err);
-	if (r == 0)
-		r = find_host(ret, store, capture, err);
-	if (r < 0 || !ret->host.known)
-		return r;
+	return r < 0 ? r : find_host(ret, store, capture, err);
+}
+
+int nrp_lock_lanes_check(struct nrp_lock_lanes *l)
+{
+	struct nrp_lock_host *h = &l->host;
+	int r = 0;
+
 	for (int v = 0; r == 0 && v < NRP_NR_MUNMAP_VARIANTS; v++)
-		if (v != (int)ret->host.variant)
-			r = verify(ret, (enum nrp_munmap_variant)v);
-	if (r == 0)
-		r = verify(ret, ret->host.variant);
-	for (size_t m = 0; r == 0 && m < ret->jobs.nr_mms; m++)
-		r = nrp_lock_blame_add(&ret->host.blame, &ret->jobs.mm[m],
-				       ret->host.check[ret->host.variant].overhead_p95);
-	if (r == 0)
-		r = keep_own(ret);
-	if (r == 0)
-		r = count_record(ret);
-	return r < 0 ? nrp_fail_nomem(err) : 0;
+		if (v != (int)h->variant)
+			r = verify(l, (enum nrp_munmap_variant)v);
+	if (r == 0) /* the last one stays in the jobs */
+		r = verify(l, h->variant);
+	for (size_t m = 0; r == 0 && m < l->jobs.nr_mms; m++)
+		r = nrp_lock_blame_add(&h->blame, &l->jobs.mm[m],
+				       h->check[h->variant].overhead_p95);
+	return r;
+}
+
+int nrp_lock_lanes_start(struct nrp_lock_lanes *lanes)
+{
+	int r = keep_own(lanes);
+
+	return r < 0 ? r : count_record(lanes);
 }
 
 void nrp_lock_lanes_clear(struct nrp_lock_lanes *lanes)

@@ -74,9 +74,7 @@ struct nrp_lock_host {
 	bool grows; /* unmaps did not downgrade though their kernel would: a neighbour grows */
 	uint64_t kept_write, downgraded;                      /* unmaps */
 	struct nrp_lock_verify check[NRP_NR_MUNMAP_VARIANTS]; /* each against the record */
-	uint64_t munmaps, requests, page_faults, faults_with_lock;
-	uint64_t impossible, began_before, never_ended; /* see nrp_lock_jobs */
-	bool has_page_faults;
+	struct nrp_lock_counts counts;
 	struct nrp_lock_blame blame;
 };
 
@@ -86,11 +84,16 @@ struct nrp_lock_lanes {
 	struct nrp_lock_result record; /* waits on record, lower = value = upper */
 };
 
-/* Loads the jobs, finds the host's variant and checks it; nrp_lock_lanes_clear() frees, always. */
+/* Loads the jobs and finds the host's variant; nrp_lock_lanes_clear() frees, always. */
 int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
 			const struct nrp_capture *capture, struct nrp_error *err);
 void nrp_lock_lanes_clear(struct nrp_lock_lanes *lanes);
-/* Runs a lane; -ENOMEM. @params: the lane's, with the handoff that the user set or 0. */
+/* Every variant against the record, and who kept whom from the lock, of a known host; -ENOMEM. */
+int nrp_lock_lanes_check(struct nrp_lock_lanes *lanes);
+/* What lanes are compared with, once lanes->host is checked (or taken from where it was); -ENOMEM.
+ */
+int nrp_lock_lanes_start(struct nrp_lock_lanes *lanes);
+/* Runs a lane after that; -ENOMEM. @params: the lane's, with the handoff that the user set or 0. */
 int nrp_lock_lanes_run(struct nrp_lock_result *ret, struct nrp_lock_lanes *lanes,
 		       const struct nrp_lock_params *params);
 /* What a kernel with the host's functions has, but for the variant. */

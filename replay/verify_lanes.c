@@ -329,32 +329,33 @@ static void lock_note(struct nrp_verify *v, const struct nrp_lock_verify *c)
 static void lock_notes(struct nrp_verify *v)
 {
 	const struct nrp_lock_host *h = &v->locks;
+	const struct nrp_lock_counts *n = &h->counts;
 
 	lock_note(v, &h->check[h->variant]);
 	if (h->kept_write)
 		nrp_verify_note(
 			v, "munmap_kept_write",
 			"%llu of %llu unmaps that may downgrade the lock did not: %s",
-			(unsigned long long)h->kept_write, (unsigned long long)h->munmaps,
+			(unsigned long long)h->kept_write, (unsigned long long)h->counts.munmaps,
 			h->grows ? "a neighbour that grows, which kernels from 5.8 to 6.4 leave "
 				   "under the write lock"
 				 : "no rule of this kernel says so, so it holds the lock for "
 				   "writing throughout");
-	if (h->impossible || h->began_before || h->never_ended)
+	if (n->impossible || n->began_before || n->never_ended)
 		nrp_verify_note(
 			v, "lock_sequences",
 			"mmap_lock events: %llu cannot follow on what was before them, %llu "
 			"releases of locks taken before the capture, %llu locks held at its end",
-			(unsigned long long)h->impossible, (unsigned long long)h->began_before,
-			(unsigned long long)h->never_ended);
-	if (h->has_page_faults && h->page_faults > h->faults_with_lock)
+			(unsigned long long)n->impossible, (unsigned long long)n->began_before,
+			(unsigned long long)n->never_ended);
+	if (n->page_faults > n->faults)
 		nrp_verify_note(
 			v, "faults_without_lock",
 			"%llu of %llu page faults never asked for an mmap_lock (they took the "
 			"lock of their VMA, or needed none): what another munmap would have "
 			"cost them without such locks is not on record",
-			(unsigned long long)(h->page_faults - h->faults_with_lock),
-			(unsigned long long)h->page_faults);
+			(unsigned long long)(n->page_faults - n->faults),
+			(unsigned long long)n->page_faults);
 }
 
 /* Waits are measured, and the engine's are those of an ideal lock: evidence, but no verdict. */
@@ -390,17 +391,19 @@ static int check_locks(struct nrp_verify *v, struct nrp_store *store,
 	struct nrp_lock_lanes lanes;
 	int r = nrp_lock_lanes_load(&lanes, store, capture, err);
 
+	if (r == 0 && lanes.host.known && nrp_lock_lanes_check(&lanes) < 0)
+		r = nrp_fail_nomem(err);
 	if (r == 0) {
 		v->locks = lanes.host;
 		if (v->locks.known)
 			lock_check(v);
-		else if (lanes.jobs.phases_without_lock)
+		else if (v->locks.counts.phases_without_lock)
 			nrp_verify_note(
 				v, "locks_not_recorded",
 				"%llu unmaps are on record with their phases, and no request for "
 				"an mmap_lock is (the events came with 5.11): who waited for whom "
 				"is not known",
-				(unsigned long long)lanes.jobs.phases_without_lock);
+				(unsigned long long)v->locks.counts.phases_without_lock);
 	}
 	nrp_lock_lanes_clear(&lanes);
 	return r;

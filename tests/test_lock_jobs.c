@@ -154,7 +154,7 @@ static void a_fault_tries_first_and_waits_from_its_try_on(void **state)
 	assert_true(jobs.mm[0].seen[0].failed_first);
 	job_is(1, NRP_LOCK_READER, 70, 71, 4);
 	assert_int_equal(jobs.mm[0].job[1].after, 0);
-	assert_int_equal(jobs.impossible, 0);
+	assert_int_equal(jobs.counts.impossible, 0);
 	end();
 }
 
@@ -193,7 +193,7 @@ static void an_exception_that_is_over_owns_no_reader(void **state)
 	load();
 	job_is(0, NRP_LOCK_WRITER, 20, 21, 4);
 	job_is(1, NRP_LOCK_READER, 30, 31, 2);
-	assert_int_equal(jobs.faults, 0);
+	assert_int_equal(jobs.counts.faults, 0);
 	end();
 }
 
@@ -234,7 +234,7 @@ static void without_exceptions_only_what_follows_at_once_belongs_to_a_try(void *
 	assert_int_equal(jobs.mm[0].nr_jobs, 2);
 	job_is(0, NRP_LOCK_READER, 10, 20, 5);
 	job_is(1, NRP_LOCK_READER, 5000, 5001, 1);
-	assert_int_equal(jobs.failed_tries, 1);
+	assert_int_equal(jobs.counts.failed_tries, 1);
 	end();
 }
 
@@ -251,8 +251,8 @@ static void a_failed_try_to_write_is_no_reader(void **state)
 	load();
 	assert_int_equal(jobs.mm[0].nr_jobs, 1);
 	job_is(0, NRP_LOCK_READER, 12, 13, 1);
-	assert_int_equal(jobs.failed_tries, 1);
-	assert_int_equal(jobs.impossible, 0);
+	assert_int_equal(jobs.counts.failed_tries, 1);
+	assert_int_equal(jobs.counts.impossible, 0);
 	end();
 }
 
@@ -271,7 +271,7 @@ static void two_address_spaces_at_once(void **state)
 	assert_int_equal(jobs.nr_mms, 2);
 	job_is(0, NRP_LOCK_WRITER, 10, 11, 19);
 	assert_int_equal(jobs.mm[1].job[0].hold, 7 * US);
-	assert_int_equal(jobs.impossible, 0);
+	assert_int_equal(jobs.counts.impossible, 0);
 	end();
 }
 
@@ -293,10 +293,10 @@ static void a_lost_release_ends_when_the_task_asks_again(void **state)
 	job_is(0, NRP_LOCK_READER, 10, 11, 19);
 	assert_true(jobs.mm[0].seen[0].release_lost);
 	job_is(1, NRP_LOCK_READER, 30, 31, 4);
-	assert_int_equal(jobs.impossible, 1);
-	assert_int_equal(jobs.listed[0].time, 31 * US);
-	assert_int_equal(jobs.listed[0].tid, TASK);
-	assert_int_equal(jobs.listed[0].mm, MM);
+	assert_int_equal(jobs.counts.impossible, 1);
+	assert_int_equal(jobs.counts.listed[0].time, 31 * US);
+	assert_int_equal(jobs.counts.listed[0].tid, TASK);
+	assert_int_equal(jobs.counts.listed[0].mm, MM);
 	end();
 }
 
@@ -314,12 +314,12 @@ static void what_cannot_be_is_counted_and_listed(void **state)
 	for (uint64_t i = 0; i < 20; i++)
 		request(false, 20 + i); /* the first can be */
 	load();
-	assert_int_equal(jobs.began_before, 1);
-	assert_int_equal(jobs.impossible, 4 + 19);
-	assert_int_equal(jobs.listed[0].time, 10 * US);
-	assert_int_equal(jobs.listed[2].time, 15 * US);
+	assert_int_equal(jobs.counts.began_before, 1);
+	assert_int_equal(jobs.counts.impossible, 4 + 19);
+	assert_int_equal(jobs.counts.listed[0].time, 10 * US);
+	assert_int_equal(jobs.counts.listed[2].time, 15 * US);
 	for (size_t i = 0; i < NRP_LOCK_JOBS_LISTED; i++)
-		assert_non_null(jobs.listed[i].what);
+		assert_non_null(jobs.counts.listed[i].what);
 	assert_int_equal(jobs.mm[0].seen[0].downgraded, UINT64_MAX);
 	end();
 }
@@ -333,8 +333,8 @@ static void a_release_by_another_task(void **state)
 	event_of(TASK + 1, MM, NRP_LOCK_RELEASE, false, 30);
 	load();
 	job_is(0, NRP_LOCK_READER, 10, 11, 19);
-	assert_int_equal(jobs.by_others, 1);
-	assert_int_equal(jobs.impossible, 0);
+	assert_int_equal(jobs.counts.by_others, 1);
+	assert_int_equal(jobs.counts.impossible, 0);
 	end();
 }
 
@@ -352,8 +352,8 @@ static void an_unmap_with_its_phases(void **state)
 	load();
 	work_is(0, 8, 10, 60, 10);
 	assert_int_equal(jobs.mm[0].seen[0].split, NRP_LOCK_SPLIT_PHASES);
-	assert_int_equal(jobs.munmaps, 1);
-	assert_int_equal(jobs.split_by_downgrade + jobs.split_by_model, 0);
+	assert_int_equal(jobs.counts.munmaps, 1);
+	assert_int_equal(jobs.counts.split_by_downgrade + jobs.counts.split_by_model, 0);
 	end();
 }
 
@@ -388,8 +388,8 @@ static void without_probes_the_downgrade_parts_an_unmap(void **state)
 	assert_int_equal(jobs.mm[0].seen[0].split, NRP_LOCK_SPLIT_DOWNGRADE);
 	assert_int_equal(jobs.mm[0].job[0].work->length, 8192);
 	job_is(1, NRP_LOCK_WRITER, 200, 201, 4);
-	assert_int_equal(jobs.munmaps, 1);
-	assert_int_equal(jobs.split_by_downgrade, 1);
+	assert_int_equal(jobs.counts.munmaps, 1);
+	assert_int_equal(jobs.counts.split_by_downgrade, 1);
 	end();
 }
 
@@ -423,7 +423,7 @@ static void the_hold_alone_is_parted_by_a_model(void **state)
 	load();
 	work_is(0, 8, 32, 0, 0);
 	work_is(1, 5, 0, 0, 0);
-	assert_int_equal(jobs.split_by_model, 2);
+	assert_int_equal(jobs.counts.split_by_model, 2);
 	end();
 }
 

@@ -75,6 +75,8 @@ static void load(void)
 	lane_ready(&file);
 	assert_ok(nrp_lock_lanes_load(&lanes, file.store, &file.capture, &err), &err);
 	assert_true(lanes.host.known);
+	assert_int_equal(nrp_lock_lanes_check(&lanes), 0);
+	assert_int_equal(nrp_lock_lanes_start(&lanes), 0);
 }
 
 static struct nrp_lock_result run(enum nrp_munmap_variant variant, bool vma_locks)
