@@ -121,8 +121,8 @@ struct nrp_cadence_lane nrp_replay_cadence_lane(const struct nrp_replay *r,
 	struct nrp_cadence_lane c = {
 		.variant = (enum nrp_scan_period_variant)host_period(r),
 		.rules = NRP_PERIOD_RULES,
-		.delay_ms = nrp_host_number(facts->scan_delay_ms, 1000),
-		.tunables = nrp_scan_tunables_of(facts),
+		.delay_ms = nrp_host_scan_delay_ms(facts),
+		.tunables = nrp_host_tunables(facts),
 	};
 
 	if (!lane)
@@ -467,7 +467,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	}
 	r->has_limiter_event = facts->has_ratelimit_event;
 	r->scan_size_mb = nrp_scan_size_mb(facts);
-	r->scan_delay_ms = nrp_scan_delay_ms(facts);
+	r->scan_delay_ms = nrp_host_scan_delay_ms(facts);
 	r->balances_normally = facts->balancing > 0 && facts->balancing & 1;
 	r->moves = verify->moves;
 	r->scan = verify->scan;

@@ -51,3 +51,16 @@ int nrp_merge_each(struct nrp_store *store, int64_t capture_id,
 		nrp_cursor_close(in[i].cursor);
 	return r;
 }
+
+int nrp_merge_task_records(struct nrp_store *store, int64_t capture_id, uint64_t fault_columns,
+			   nrp_merge_fn see, void *context, struct nrp_error *err)
+{
+	const struct nrp_merge_input inputs[] = {
+		{ NRP_TASK_LIFE, ~UINT64_C(0) },   { NRP_PREFERRED, ~UINT64_C(0) },
+		{ NRP_TASK_MOVE, ~UINT64_C(0) },   { NRP_SCAN_PASS, ~UINT64_C(0) },
+		{ NRP_HINT_FAULT, fault_columns },
+	};
+
+	return nrp_merge_each(store, capture_id, inputs, sizeof(inputs) / sizeof(inputs[0]), see,
+			      context, err);
+}

@@ -22,6 +22,13 @@ int nrp_merge_each(struct nrp_store *store, int64_t capture_id,
 		   const struct nrp_merge_input *inputs, size_t nr_inputs, nrp_merge_fn see,
 		   void *context, struct nrp_error *err);
 
+/*
+ * The same of all that says what tasks do, in the order in which it happens at one time: life,
+ * preferred node, moves, scan passes, and hinting faults with @fault_columns.
+ */
+int nrp_merge_task_records(struct nrp_store *store, int64_t capture_id, uint64_t fault_columns,
+			   nrp_merge_fn see, void *context, struct nrp_error *err);
+
 /* Time of a record of any kind: it stands behind the NULL bits. */
 static inline uint64_t nrp_row_time(const void *row)
 {

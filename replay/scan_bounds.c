@@ -7,17 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define DEFAULT_SCAN_SIZE_MB 256
-#define DEFAULT_PERIOD_MAX_MS 60000
-
 /*
  * No task scans more often than this: the kernel divides the configured minimum by the size of the
  * address space, but bounds what it scans to 2560 MB a second.
  */
 static uint64_t shortest_period_ms(const struct nrp_host_facts *facts)
 {
-	uint64_t size =
-		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
+	uint64_t size = nrp_host_tunables(facts).size_mb;
 	uint64_t floor_ms = 1000 / (size < 2560 ? 2560 / size : 1);
 
 	return floor_ms ? floor_ms : 1;
@@ -44,30 +40,6 @@ static void add_time(struct nrp_scan_bounds *b, const struct nrp_scan_pass *p, u
 	}
 	b->timed_passes++;
 	b->pass_ns += p->end_time > p->time ? p->end_time - p->time : 0;
-}
-
-static int fit_cost(struct nrp_scan_bounds *b, struct nrp_store *store, int64_t capture_id,
-		    struct nrp_error *err)
-{
-	struct nrp_scan_cost cost = { 0 };
-	struct nrp_cursor *cursor = NULL;
-	const void *row;
-	int r = nrp_cursor_open(&cursor, store, capture_id, NRP_SCAN_RANGE,
-				NRP_BIT(scan_range, time) | NRP_BIT(scan_range, end_time) |
-					NRP_BIT(scan_range, pass_time) | NRP_BIT(scan_range, pages),
-				err);
-
-	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
-		const struct nrp_scan_range *g = row;
-
-		r = 0;
-		if (!NRP_NULL(g, scan_range, pass_time) && !NRP_NULL(g, scan_range, pages) &&
-		    !NRP_NULL(g, scan_range, end_time) && g->end_time >= g->time)
-			nrp_scan_cost_add(&cost, g->pages, g->end_time - g->time);
-	}
-	nrp_cursor_close(cursor);
-	b->has_cost = nrp_scan_cost_fit(&cost, &b->cost);
-	return r;
 }
 
 static int each_pass(struct nrp_scan_bounds *b, struct nrp_pages *mms, struct nrp_store *store,
@@ -101,28 +73,47 @@ static int each_pass(struct nrp_scan_bounds *b, struct nrp_pages *mms, struct nr
 	return r;
 }
 
+/* Entries of the range that it did not arm; false: not known. */
+static bool add_unarmed(struct nrp_scan_bounds *b, const struct nrp_scan_range *g,
+			uint64_t page_size)
+{
+	const uint64_t needed =
+		NRP_BIT(scan_range, start) | NRP_BIT(scan_range, end) | NRP_BIT(scan_range, pages);
+	uint64_t pages;
+
+	if (g->null & needed || g->start > g->end || g->end - g->start > NRP_MAX_SCAN_RANGE)
+		return false;
+	pages = (g->end - g->start) / page_size;
+	b->unarmed += pages > g->pages ? pages - g->pages : 0;
+	return true;
+}
+
 static int each_range(struct nrp_scan_bounds *b, struct nrp_store *store,
 		      const struct nrp_capture *capture, struct nrp_error *err)
 {
-	const uint64_t wanted =
-		NRP_BIT(scan_range, start) | NRP_BIT(scan_range, end) | NRP_BIT(scan_range, pages);
-	uint64_t page_size = nrp_host_page_size(&capture->facts), ranges = 0, pages;
+	uint64_t page_size = nrp_host_page_size(&capture->facts), known = 0;
+	struct nrp_scan_cost cost = { 0 };
 	struct nrp_cursor *cursor = NULL;
 	const void *row;
-	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_RANGE, wanted, err);
+	int r = nrp_cursor_open(&cursor, store, capture->id, NRP_SCAN_RANGE,
+				NRP_BIT(scan_range, time) | NRP_BIT(scan_range, end_time) |
+					NRP_BIT(scan_range, pass_time) |
+					NRP_BIT(scan_range, start) | NRP_BIT(scan_range, end) |
+					NRP_BIT(scan_range, pages),
+				err);
 
 	while (r == 0 && (r = nrp_cursor_next(cursor, &row, err)) > 0) {
 		const struct nrp_scan_range *g = row;
 
 		r = 0;
-		if (g->null & wanted || g->start > g->end || g->end - g->start > NRP_MAX_SCAN_RANGE)
-			continue;
-		pages = (g->end - g->start) / page_size;
-		b->unarmed += pages > g->pages ? pages - g->pages : 0;
-		ranges++;
+		known += add_unarmed(b, g, page_size);
+		if (!NRP_NULL(g, scan_range, pass_time) && !NRP_NULL(g, scan_range, pages) &&
+		    !NRP_NULL(g, scan_range, end_time) && g->end_time >= g->time)
+			nrp_scan_cost_add(&cost, g->pages, g->end_time - g->time);
 	}
 	nrp_cursor_close(cursor);
-	b->unarmed_known = ranges > 0 && ranges == b->recorded.ranges;
+	b->has_cost = nrp_scan_cost_fit(&cost, &b->cost);
+	b->unarmed_known = known > 0 && known == b->recorded.ranges;
 	return r;
 }
 
@@ -137,13 +128,9 @@ int nrp_scan_bounds_load(struct nrp_scan_bounds *ret, struct nrp_store *store,
 	int r = mms ? each_pass(&b, mms, store, capture, false, err) : nrp_fail_nomem(err);
 
 	if (!b.period_max_ms)
-		b.period_max_ms = capture->facts.scan_period_max_ms > 0
-					  ? (uint64_t)capture->facts.scan_period_max_ms
-					  : DEFAULT_PERIOD_MAX_MS;
+		b.period_max_ms = nrp_host_tunables(&capture->facts).period_max_ms;
 	if (r == 0)
 		r = each_pass(&b, mms, store, capture, true, err);
-	if (r == 0)
-		r = fit_cost(&b, store, capture->id, err);
 	if (r == 0)
 		r = each_range(&b, store, capture, err);
 	most = ms / b.period_min_ms + 1;

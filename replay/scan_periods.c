@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SIZE_MB 256
-#define DEFAULT_PERIOD_MIN_MS 1000
-#define DEFAULT_PERIOD_MAX_MS 60000
-
 struct task {
 	bool met;
 	bool started;        /* its own scan pass was seen: its first tick is over */
@@ -55,16 +51,6 @@ struct run {
 	struct nrp_pages *tasks;  /* by tid: struct task */
 	struct nrp_pages *spaces; /* by mm: struct space */
 };
-
-struct nrp_scan_tunables nrp_scan_tunables_of(const struct nrp_host_facts *facts)
-{
-	return (struct nrp_scan_tunables){
-		.size_mb = nrp_host_number(facts->scan_size_mb, DEFAULT_SIZE_MB),
-		.period_min_ms = nrp_host_number(facts->scan_period_min_ms, DEFAULT_PERIOD_MIN_MS),
-		.period_max_ms = nrp_host_number(facts->scan_period_max_ms, DEFAULT_PERIOD_MAX_MS),
-		.page_size = nrp_host_page_size(facts),
-	};
-}
 
 static struct task *task_of(struct run *r, int32_t tid)
 {
@@ -335,19 +321,14 @@ static enum nrp_maybe is_private(const struct run *r, const struct nrp_hint_faul
 /* Without a facts file any node may have CPUs that no event showed. */
 static int count_cpu_nodes(const struct nrp_host_facts *facts)
 {
-	bool seen[NRP_MAX_NODES] = { false };
+	bool has_cpus[NRP_MAX_NODES];
 	int n = 0;
 
 	if (facts->topology_inferred)
 		return facts->nr_nodes;
-	for (int cpu = 0; cpu < facts->nr_cpus; cpu++) {
-		int nid = facts->cpu_nid[cpu];
-
-		if (nid < 0 || nid >= NRP_MAX_NODES)
-			continue;
-		n += !seen[nid];
-		seen[nid] = true;
-	}
+	nrp_host_cpu_nodes(facts, has_cpus);
+	for (int nid = 0; nid < NRP_MAX_NODES; nid++)
+		n += has_cpus[nid];
 	return n;
 }
 
@@ -477,21 +458,14 @@ static int see(void *context, enum nrp_record_kind kind, const void *row)
 static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *err)
 {
 #define COL(name) NRP_BIT(hint_fault, name)
-	static const struct nrp_merge_input inputs[] = {
-		{ NRP_TASK_LIFE, ~UINT64_C(0) },
-		{ NRP_PREFERRED, ~UINT64_C(0) },
-		{ NRP_TASK_MOVE, ~UINT64_C(0) },
-		{ NRP_SCAN_PASS, ~UINT64_C(0) },
-		{ NRP_HINT_FAULT,
-		  COL(time) | COL(tid) | COL(mm) | COL(mapcount) | COL(last_cpupid) | COL(dst_cpu) |
-			  COL(preferred_nid) | COL(scan_seq) | COL(scan_period) | COL(numa_group) |
-			  COL(group_cpu_src) | COL(group_cpu_dst) | COL(attempt_delay) |
-			  COL(attempt_jiffies) | COL(pages) | COL(tnf_flags) | COL(end_delay) },
-	};
+	const uint64_t columns = COL(time) | COL(tid) | COL(mm) | COL(mapcount) | COL(last_cpupid) |
+				 COL(dst_cpu) | COL(preferred_nid) | COL(scan_seq) |
+				 COL(scan_period) | COL(numa_group) | COL(group_cpu_src) |
+				 COL(group_cpu_dst) | COL(attempt_delay) | COL(attempt_jiffies) |
+				 COL(pages) | COL(tnf_flags) | COL(end_delay);
 #undef COL
 
-	return nrp_merge_each(store, run->capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
-			      see, run, err);
+	return nrp_merge_task_records(store, run->capture->id, columns, see, run, err);
 }
 
 int nrp_scan_periods_run(struct nrp_scan_periods *ret, struct nrp_store *store,
@@ -502,7 +476,7 @@ int nrp_scan_periods_run(struct nrp_scan_periods *ret, struct nrp_store *store,
 		.capture = capture,
 		.rule = { .rules = NRP_PERIOD_RULES,
 			  .hz = nrp_host_number(facts->hz, 0),
-			  .tunables = nrp_scan_tunables_of(facts) },
+			  .tunables = nrp_host_tunables(facts) },
 		.unset_cpupid = facts->cpupid_bits > 8 && facts->cpupid_bits < 32
 					? (UINT32_C(1) << facts->cpupid_bits) - 1
 					: 0,
@@ -515,8 +489,7 @@ int nrp_scan_periods_run(struct nrp_scan_periods *ret, struct nrp_store *store,
 	int r = run.tasks && run.spaces ? 0 : nrp_fail_nomem(err);
 
 	run.clock.hz = run.rule.hz;
-	run.delay = nrp_ms_to_ticks(nrp_host_number(facts->scan_delay_ms, 1000),
-				    run.rule.hz ? run.rule.hz : 1);
+	run.delay = nrp_ms_to_ticks(nrp_host_scan_delay_ms(facts), run.rule.hz ? run.rule.hz : 1);
 	if (r == 0 && run.rule.hz)
 		r = nrp_scan_timeline_load(&run.timeline, store, capture, &run.rule.tunables, err);
 	if (r == 0 && run.rule.hz)

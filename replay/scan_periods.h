@@ -28,9 +28,6 @@ struct nrp_scan_periods {
 	uint64_t sights; /* of a task's period */
 };
 
-/* The host's tunables; the kernel's defaults where the facts are silent. */
-struct nrp_scan_tunables nrp_scan_tunables_of(const struct nrp_host_facts *facts);
-
 /*
  * Reads task_life, preferred, task_move, scan_pass and hint_fault, twice. Without ticks or without
  * a period on record all counts are 0.

@@ -9,21 +9,13 @@
 #include <string.h>
 
 #define DEFAULT_HUGE_SIZE (UINT64_C(2) << 20)
-#define DEFAULT_SCAN_SIZE_MB 256
-#define DEFAULT_SCAN_DELAY_MS 1000
 
 uint64_t nrp_scan_size_mb(const struct nrp_host_facts *facts)
 {
 	const uint64_t most = NRP_MAX_SCAN_RANGE >> 20;
-	uint64_t size =
-		facts->scan_size_mb > 0 ? (uint64_t)facts->scan_size_mb : DEFAULT_SCAN_SIZE_MB;
+	uint64_t size = nrp_host_tunables(facts).size_mb;
 
 	return size < most ? size : most;
-}
-
-uint64_t nrp_scan_delay_ms(const struct nrp_host_facts *facts)
-{
-	return facts->scan_delay_ms >= 0 ? (uint64_t)facts->scan_delay_ms : DEFAULT_SCAN_DELAY_MS;
 }
 
 void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
@@ -48,7 +40,7 @@ int nrp_scan_policy_of(struct nrp_scan_vma_policy *ret, const struct nrp_host_fa
 						   : DEFAULT_HUGE_SIZE,
 		.scan_pages = (nrp_scan_size_mb(facts) << 20) / page,
 	};
-	nrp_scan_policy_delay(ret, nrp_scan_delay_ms(facts), facts);
+	nrp_scan_policy_delay(ret, nrp_host_scan_delay_ms(facts), facts);
 	return 0;
 }
 

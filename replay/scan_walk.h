@@ -40,9 +40,8 @@ int nrp_scan_walk(const struct nrp_scan_trace *trace, struct nrp_store *store,
 		  const struct nrp_capture *capture, const struct nrp_scan_walk_ops *ops,
 		  struct nrp_error *err);
 
-/* The host's settings, or the kernel's defaults where they are not known. */
+/* What one pass covers, as far as ranges are taken to go. */
 uint64_t nrp_scan_size_mb(const struct nrp_host_facts *facts);
-uint64_t nrp_scan_delay_ms(const struct nrp_host_facts *facts);
 /* What depends on scan_delay_ms; the host's ticks a second must be known. */
 void nrp_scan_policy_delay(struct nrp_scan_vma_policy *policy, uint64_t ms,
 			   const struct nrp_host_facts *facts);

@@ -259,21 +259,13 @@ static int see(void *context, enum nrp_record_kind kind, const void *row)
 
 static int read_all(struct run *run, struct nrp_store *store, struct nrp_error *err)
 {
-	/* At equal times the earlier line comes first. */
-	static const struct nrp_merge_input inputs[] = {
-		{ NRP_TASK_LIFE, ~UINT64_C(0) },
-		{ NRP_PREFERRED, ~UINT64_C(0) },
-		{ NRP_TASK_MOVE, ~UINT64_C(0) },
-		{ NRP_SCAN_PASS, ~UINT64_C(0) },
-		{ NRP_HINT_FAULT,
-		  NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) |
-			  NRP_BIT(hint_fault, preferred_nid) | NRP_BIT(hint_fault, scan_seq) |
-			  NRP_BIT(hint_fault, scan_period) | NRP_BIT(hint_fault, numa_group) |
-			  NRP_BIT(hint_fault, tnf_flags) | NRP_BIT(hint_fault, end_delay) },
-	};
+	const uint64_t columns = NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) |
+				 NRP_BIT(hint_fault, preferred_nid) |
+				 NRP_BIT(hint_fault, scan_seq) | NRP_BIT(hint_fault, scan_period) |
+				 NRP_BIT(hint_fault, numa_group) | NRP_BIT(hint_fault, tnf_flags) |
+				 NRP_BIT(hint_fault, end_delay);
 
-	return nrp_merge_each(store, run->capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
-			      see, run, err);
+	return nrp_merge_task_records(store, run->capture->id, columns, see, run, err);
 }
 
 static void end_all_tasks(struct run *run)

@@ -8,9 +8,6 @@
 #include "replay/policies/scan_period.h"
 #include "replay/task_moves_internal.h"
 
-#define DEFAULT_SIZE_MB 256
-#define DEFAULT_PERIOD_MIN_MS 1000
-
 static bool is_reset_by_some(const struct nrp_scan_reset_event *event)
 {
 	for (int v = 0; v < NRP_NR_SCAN_RESET_VARIANTS; v++)
@@ -52,11 +49,7 @@ void nrp_periods_step(struct nrp_task_moves *m, struct nrp_task *task,
  */
 static bool reset_would_show(const struct nrp_host_facts *facts, uint32_t period)
 {
-	struct nrp_scan_tunables t = {
-		.size_mb = nrp_host_number(facts->scan_size_mb, DEFAULT_SIZE_MB),
-		.period_min_ms = nrp_host_number(facts->scan_period_min_ms, DEFAULT_PERIOD_MIN_MS),
-		.page_size = 4096, /* does not matter to an empty address space */
-	};
+	struct nrp_scan_tunables t = nrp_host_tunables(facts);
 
 	return period > nrp_scan_min(&t, 0);
 }

@@ -12,7 +12,6 @@
 #define MODE_TIERING 2 /* bit of kernel.numa_balancing */
 #define DEFAULT_HOT_MS 1000
 #define DEFAULT_LIMIT_MB 65536
-#define DEFAULT_PERIOD_MAX_MS 60000
 
 #define HOT_SETTING "/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms"
 #define LIMIT_SETTING "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps"
@@ -57,8 +56,7 @@ int nrp_tiering_host_params(struct nrp_tiering_lane_params *ret, enum nrp_tierin
 			.variant = variant,
 			.hot_threshold_ms = hot,
 			.limit = nrp_tiering_limit(limit, nrp_host_page_size(facts)),
-			.scan_period_max_ms =
-				nrp_host_number(facts->scan_period_max_ms, DEFAULT_PERIOD_MAX_MS),
+			.scan_period_max_ms = nrp_host_tunables(facts).period_max_ms,
 			.cpupid_bits = nrp_host_number(facts->cpupid_bits, 0),
 		},
 		.free = NRP_TIERING_FREE_UNKNOWN,
@@ -81,18 +79,18 @@ struct run {
 static int find_slow_nodes(struct run *run, struct nrp_error *err)
 {
 	const struct nrp_host_facts *facts = &run->capture->facts;
-	size_t n = facts->nr_nodes > 0 ? (size_t)facts->nr_nodes : 1;
+	int n = facts->nr_nodes > 0 ? facts->nr_nodes : 1;
+	bool has_cpus[NRP_MAX_NODES];
 
-	run->slow = calloc(n, sizeof(*run->slow));
+	run->slow = calloc((size_t)n, sizeof(*run->slow));
 	if (!run->slow)
 		return nrp_fail_nomem(err);
 	run->result.tiers_known = !facts->topology_inferred && facts->nr_cpus > 0;
 	if (!run->result.tiers_known)
 		return 0;
-	memset(run->slow, true, n * sizeof(*run->slow));
-	for (int cpu = 0; cpu < facts->nr_cpus; cpu++)
-		if (facts->cpu_nid[cpu] >= 0 && facts->cpu_nid[cpu] < facts->nr_nodes)
-			run->slow[facts->cpu_nid[cpu]] = false;
+	nrp_host_cpu_nodes(facts, has_cpus);
+	for (int nid = 0; nid < n; nid++)
+		run->slow[nid] = !has_cpus[nid];
 	return 0;
 }
 
