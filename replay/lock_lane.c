@@ -603,6 +603,26 @@ int nrp_lock_lanes_load(struct nrp_lock_lanes *ret, struct nrp_store *store,
 	return r < 0 ? r : find_host(ret, store, capture, err);
 }
 
+static int check_recorded_order(struct nrp_lock_lanes *l)
+{
+	struct nrp_lock_host *h = &l->host;
+	const struct nrp_lock_verify *own = &h->check[h->variant];
+	struct nrp_lock_order_params params = {
+		.at_once = own->overhead_p99,
+		.late = own->lateness_p95,
+	};
+	int r = 0;
+
+	for (size_t m = 0; r == 0 && m < l->jobs.nr_mms; m++) {
+		params.prefix = false;
+		r = nrp_lock_order_add(&h->order, &l->jobs.mm[m], &params);
+		params.prefix = true;
+		if (r == 0)
+			r = nrp_lock_order_add(&h->prefix_order, &l->jobs.mm[m], &params);
+	}
+	return r;
+}
+
 int nrp_lock_lanes_check(struct nrp_lock_lanes *l)
 {
 	struct nrp_lock_host *h = &l->host;
@@ -616,7 +636,7 @@ int nrp_lock_lanes_check(struct nrp_lock_lanes *l)
 	for (size_t m = 0; r == 0 && m < l->jobs.nr_mms; m++)
 		r = nrp_lock_blame_add(&h->blame, &l->jobs.mm[m],
 				       h->check[h->variant].overhead_p95);
-	return r;
+	return r == 0 ? check_recorded_order(l) : r;
 }
 
 int nrp_lock_lanes_start(struct nrp_lock_lanes *lanes)

@@ -11,9 +11,9 @@
 #define NRP_LOCK_LANE_H
 
 #include "replay/lock_blockers.h"
+#include "replay/lock_order.h"
 
-#define NRP_LOCK_HANDOFF 4000000 /* ns after which the kernel keeps the lock for a waiter */
-#define NRP_LOCK_LONG 2000000    /* ns: waits over this are counted */
+#define NRP_LOCK_LONG 2000000 /* ns: waits over this are counted */
 
 enum nrp_lock_class {
 	NRP_LOCK_OF_FAULTS,  /* page faults */
@@ -76,6 +76,8 @@ struct nrp_lock_host {
 	struct nrp_lock_verify check[NRP_NR_MUNMAP_VARIANTS]; /* each against the record */
 	struct nrp_lock_counts counts;
 	struct nrp_lock_blame blame;
+	struct nrp_lock_order order;        /* the recorded one, by the rule from 5.3 on */
+	struct nrp_lock_order prefix_order; /* by that of before */
 };
 
 struct nrp_lock_lanes {

@@ -326,12 +326,38 @@ static void lock_note(struct nrp_verify *v, const struct nrp_lock_verify *c)
 		(unsigned long long)c->above, text);
 }
 
+/* Is the recorded order one that the lock's rule allows? */
+static void order_note(struct nrp_verify *v, const struct nrp_lock_host *h)
+{
+	const struct nrp_lock_order *o = &h->order;
+	char text[256] = "";
+
+	for (size_t i = 0; i < o->nr_listed && i < 3; i++) {
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%s task %d at %.6f s (%s)",
+			 used ? "," : ":", o->listed[i].tid, (double)o->listed[i].granted * 1e-9,
+			 o->listed[i].what);
+	}
+	nrp_verify_note(
+		v, "lock_rule",
+		"munmap.lock: of %llu recorded grants %llu were in line, %llu with readers in "
+		"line past a writer, %llu before a writer that spun (at most %.3f ms), %llu of a "
+		"lock that stood free until a waiter woke up, %llu against the rule%s; by that "
+		"of 5.2 and before %llu would be against it",
+		(unsigned long long)o->grants, (unsigned long long)o->in_line,
+		(unsigned long long)o->together, (unsigned long long)o->spinning,
+		(double)o->longest_spin * 1e-6, (unsigned long long)o->stolen,
+		(unsigned long long)o->against, text, (unsigned long long)h->prefix_order.against);
+}
+
 static void lock_notes(struct nrp_verify *v)
 {
 	const struct nrp_lock_host *h = &v->locks;
 	const struct nrp_lock_counts *n = &h->counts;
 
 	lock_note(v, &h->check[h->variant]);
+	order_note(v, h);
 	if (h->kept_write)
 		nrp_verify_note(
 			v, "munmap_kept_write",
