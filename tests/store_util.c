@@ -306,3 +306,42 @@ const struct nrp_order *util_order(uint32_t nr_rows)
 	order.run[0] = (struct nrp_run){ 0, nr_rows };
 	return &order;
 }
+
+/* ---- records in a file --------------------------------------------------------------- */
+
+struct nrp_store *util_new_store(const char *path, struct nrp_capture *capture)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct nrp_store *store;
+
+	unlink(path);
+	assert_ok(nrp_store_open(&store, path, NRP_STORE_CREATE, &err), &err);
+	assert_ok(nrp_store_begin(store, &err), &err);
+	util_capture(capture, "first", 1);
+	assert_ok(nrp_store_add_capture(store, capture, &err), &err);
+	return store;
+}
+
+void util_write_rows(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
+		     const void *rows, uint32_t nr_rows)
+{
+	struct nrp_error err = NRP_ERROR_INIT;
+	size_t row_size = nrp_kind(kind)->row_size;
+	struct nrp_writer *writer;
+
+	assert_ok(nrp_writer_new(&writer, store, capture_id, &err), &err);
+	for (uint32_t i = 0; i < nr_rows; i++)
+		assert_ok(
+			nrp_writer_append(writer, kind, (const uint8_t *)rows + i * row_size, &err),
+			&err);
+	assert_ok(nrp_writer_flush(writer, &err), &err);
+	nrp_writer_free(writer);
+}
+
+void *util_alloc_rows(enum nrp_record_kind kind, uint32_t nr_rows)
+{
+	void *rows = calloc(nr_rows, nrp_kind(kind)->row_size);
+
+	assert_non_null(rows);
+	return rows;
+}

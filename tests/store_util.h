@@ -62,6 +62,13 @@ void util_sort_rows(enum nrp_record_kind kind, void *rows, uint32_t nr_rows);
 void util_assert_row(enum nrp_record_kind kind, const void *got, const void *expected,
 		     uint64_t mask, uint32_t index);
 
+/* A new file with one capture, in an open transaction. */
+struct nrp_store *util_new_store(const char *path, struct nrp_capture *capture);
+/* Zeroed rows; the caller frees. */
+void *util_alloc_rows(enum nrp_record_kind kind, uint32_t nr_rows);
+void util_write_rows(struct nrp_store *store, int64_t capture_id, enum nrp_record_kind kind,
+		     const void *rows, uint32_t nr_rows);
+
 /* Gives @columns (zeroed, with its desc) all rows. */
 void util_columns(struct nrp_columns *columns, const void *rows, uint32_t nr_rows);
 /* All rows as they come; valid until the next call. */
