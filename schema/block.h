@@ -59,9 +59,18 @@ enum nrp_block_encoding {
 
 /* ---- collecting --------------------------------------------------------------------- */
 
+/* The runs of equal values in a column. */
+struct nrp_value_runs {
+	uint32_t nr;   /* more than NRP_BLOCK_RUNS: too many, the rest means nothing */
+	uint32_t rows; /* in all of them */
+	uint32_t from[NRP_BLOCK_RUNS];  /* first row of each */
+	uint64_t value[NRP_BLOCK_RUNS]; /* sign-extended */
+};
+
 /*
  * The rows of a block to be, column by column. Rows are wide and a block has many: taken apart
- * while they are in the cache, each column is read later as one short array.
+ * while they are in the cache, each column is read later as one short array. Most columns change
+ * now and then only: as long as NRP_BLOCK_RUNS are enough, their runs are all that is kept.
  */
 struct nrp_columns {
 	const struct nrp_kind *desc;
@@ -69,10 +78,10 @@ struct nrp_columns {
 	uint64_t present;  /* columns that have a value in some row */
 	uint64_t *nulls;   /* NULL word of each row */
 	uint64_t any_null; /* columns that are NULL in some row */
+	uint64_t whole;    /* columns that are arrays; the others are runs */
 	/* Arrays of the columns' own types; a NULL slot repeats some value near to it. */
 	void *values[NRP_BLOCK_MAX_COLUMNS];
-	/* Slots in use; those behind them are NULL, or repeat the last one. */
-	uint32_t filled[NRP_BLOCK_MAX_COLUMNS];
+	struct nrp_value_runs *runs[NRP_BLOCK_MAX_COLUMNS]; /* their .rows is not used */
 };
 
 /*
@@ -80,8 +89,8 @@ struct nrp_columns {
  * Start with a zeroed object + desc.
  */
 int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t nr_rows);
-/* After the last row: fills the slots of @column that only repeat the one before. */
-void nrp_columns_fill(struct nrp_columns *columns, uint32_t column);
+/* After the last row: makes @column, which has a value, an array. -ENOMEM. */
+int nrp_columns_fill(struct nrp_columns *columns, uint32_t column);
 /* Forgets the rows, keeps the memory. */
 void nrp_columns_reset(struct nrp_columns *columns);
 void nrp_columns_clear(struct nrp_columns *columns);
@@ -94,20 +103,24 @@ struct nrp_order {
 	struct nrp_run {
 		uint32_t from, n;
 	} run[NRP_BLOCK_ROWS]; /* rows that stay together */
+	/* Runs with all rows of the runs before them, and no others, in front; the first one, too.
+	 */
+	uint32_t nr_cuts;
+	struct nrp_cut {
+		uint32_t run, row; /* row: the first one, in this order and by itself */
+	} cut[NRP_BLOCK_ROWS];
 };
 /* The next row in that order. */
 void nrp_order_add(struct nrp_order *order, uint32_t row);
+/* After the last row: finds the cuts. */
+void nrp_order_cut(struct nrp_order *order);
 
-/* The runs of equal values in a column. */
-struct nrp_value_runs {
-	uint32_t nr;   /* more than NRP_BLOCK_RUNS: too many, the rest means nothing */
-	uint32_t rows; /* in all of them */
-	uint32_t from[NRP_BLOCK_RUNS];  /* first row of each */
-	uint64_t value[NRP_BLOCK_RUNS]; /* sign-extended */
-};
-/* Finds them among the first @rows values, in order; in an order of several runs @rows is all. */
-void nrp_column_runs(enum nrp_column_type type, const void *values, uint32_t rows,
-		     const struct nrp_order *order, struct nrp_value_runs *ret);
+/* Finds the runs among values, in order. */
+void nrp_column_runs(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		     struct nrp_value_runs *ret);
+/* The same of a column that is kept as runs. */
+void nrp_columns_runs(const struct nrp_columns *columns, uint32_t column,
+		      const struct nrp_order *order, struct nrp_value_runs *ret);
 /* Smallest and largest of @rows values, in the type's own order, sign-extended. */
 void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t rows,
 		      uint64_t *ret_min, uint64_t *ret_max);
@@ -138,7 +151,7 @@ struct nrp_encoder;
 /* NULL: out of memory. */
 struct nrp_encoder *nrp_encoder_new(void);
 struct nrp_encoder *nrp_encoder_free(struct nrp_encoder *encoder);
-/* Encodes the rows (at least one), in the order @order; -ENOMEM. Fills slots of @columns. */
+/* Encodes the rows (at least one), in the order @order; -ENOMEM. Makes some of @columns arrays. */
 int nrp_block_encode(struct nrp_encoder *encoder, enum nrp_record_kind kind,
 		     struct nrp_columns *columns, const struct nrp_order *order,
 		     struct nrp_block_image *ret);

@@ -381,16 +381,18 @@ static int encode_column(struct nrp_encoder *e, struct nrp_columns *columns, uin
 	    add_bitmap(e, column, e->bitmaps + c * NRP_BITMAP_WORDS, rows) < 0)
 		return -ENOMEM;
 
-	if (order->nr_runs > 1)
-		nrp_columns_fill(columns, c);
-	nrp_column_runs(type, columns->values[c], columns->filled[c], order, &e->runs);
+	if (columns->whole >> c & 1)
+		nrp_column_runs(type, columns->values[c], order, &e->runs);
+	else
+		nrp_columns_runs(columns, c, order, &e->runs);
 	few = e->runs.nr <= MAX_RUNS(rows) || e->runs.nr == 1;
 	if (few) {
 		nrp_column_range(nrp_column_is_signed(&columns->desc->columns[c]) ? NRP_T_i64
 										  : NRP_T_u64,
 				 e->runs.value, e->runs.nr, &image->min[c], &image->max[c]);
 	} else {
-		nrp_columns_fill(columns, c);
+		if (nrp_columns_fill(columns, c) < 0)
+			return -ENOMEM;
 		nrp_column_range(type, columns->values[c], rows, &image->min[c], &image->max[c]);
 	}
 	column->encoding = NRP_ENC_FRAME;

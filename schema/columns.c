@@ -28,169 +28,6 @@ size_t nrp_type_size(enum nrp_column_type type)
 	return 8;
 }
 
-/*
- * COPY_type: a column of some rows in which nothing is NULL. MIX_type: some of it is NULL, and
- * those slots get the value before, at first @before. SAME_type: does all repeat @before? Signs do
- * not matter here.
- */
-#define DEFINE_COLUMN(type)                                                                        \
-	static void copy_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n)   \
-	{                                                                                          \
-		for (uint32_t i = 0; i < n; i++)                                                   \
-			memcpy(&to[i], rows[i] + offset, sizeof(type));                            \
-	}                                                                                          \
-	static void mix_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n,    \
-			       const uint64_t *nulls, uint32_t column, const void *before)         \
-	{                                                                                          \
-		type v, w;                                                                         \
-                                                                                                   \
-		memcpy(&v, before, sizeof(type));                                                  \
-		for (uint32_t i = 0; i < n; i++) { /* no branch: it would be a toss of a coin */   \
-			memcpy(&w, rows[i] + offset, sizeof(type));                                \
-			v = nulls[i] >> column & 1 ? v : w;                                        \
-			to[i] = v;                                                                 \
-		}                                                                                  \
-	}                                                                                          \
-	static void same_##type(const uint8_t *const *rows, size_t offset, uint32_t n,             \
-				const void *before, bool *ret)                                     \
-	{                                                                                          \
-		uint32_t i = 0;                                                                    \
-                                                                                                   \
-		while (i < n && !memcmp(rows[i] + offset, before, sizeof(type)))                   \
-			i++;                                                                       \
-		*ret = i == n;                                                                     \
-	}
-DEFINE_COLUMN(uint8_t)
-DEFINE_COLUMN(uint16_t)
-DEFINE_COLUMN(uint32_t)
-DEFINE_COLUMN(uint64_t)
-
-/* Calls one of the above for a column's size. */
-#define FOR_SIZE(size, function, ...)                                                              \
-	do {                                                                                       \
-		switch (size) {                                                                    \
-		case 1:                                                                            \
-			function##_uint8_t(__VA_ARGS__);                                           \
-			break;                                                                     \
-		case 2:                                                                            \
-			function##_uint16_t(__VA_ARGS__);                                          \
-			break;                                                                     \
-		case 4:                                                                            \
-			function##_uint32_t(__VA_ARGS__);                                          \
-			break;                                                                     \
-		default:                                                                           \
-			function##_uint64_t(__VA_ARGS__);                                          \
-			break;                                                                     \
-		}                                                                                  \
-	} while (0)
-
-/* Slots from @from to before @to get the value in front of them. */
-static void repeat(uint8_t *values, size_t size, uint32_t from, uint32_t to)
-{
-	uint8_t *p = values + from * size;
-	size_t left = (to - from) * size, n = size;
-
-	while (left) {
-		n = n < left ? n : left;
-		memcpy(p, values + (from - 1) * size, n);
-		p += n;
-		left -= n;
-		n = (size_t)(p - values) - (from - 1) * size;
-	}
-}
-
-/* A column that has a value in some of the rows. */
-static void add_column(struct nrp_columns *columns, uint32_t c, const uint8_t *const *rows,
-		       uint32_t n, bool any_null)
-{
-	size_t offset = columns->desc->columns[c].offset;
-	size_t size = nrp_type_size(columns->desc->columns[c].type);
-	const uint64_t *nulls = columns->nulls + columns->rows;
-	uint8_t *values = columns->values[c], *to = values + columns->rows * size;
-	uint32_t filled = columns->filled[c], known = 0;
-
-	if (filled && !any_null) {
-		bool same;
-
-		FOR_SIZE(size, same, rows, offset, n, values + (filled - 1) * size, &same);
-		if (same)
-			return;
-	}
-	while (nulls[known] >> c & 1)
-		known++;
-	if (!filled && columns->rows) {
-		memcpy(values, rows[known] + offset, size);
-		filled = 1;
-	}
-	if (filled)
-		repeat(values, size, filled, columns->rows);
-	if (any_null)
-		FOR_SIZE(size, mix, (void *)to, rows, offset, n, nulls, c,
-			 filled ? to - size : rows[known] + offset);
-	else
-		FOR_SIZE(size, copy, (void *)to, rows, offset, n);
-	columns->filled[c] = columns->rows + n;
-	columns->present |= UINT64_C(1) << c;
-}
-
-int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t n)
-{
-	const struct nrp_kind *desc = columns->desc;
-	uint64_t any = 0, all = ~UINT64_C(0), *nulls;
-
-	if (!columns->nulls)
-		columns->nulls = malloc(NRP_BLOCK_ROWS * sizeof(*columns->nulls));
-	if (!columns->nulls)
-		return -ENOMEM;
-	nulls = columns->nulls + columns->rows;
-	for (uint32_t i = 0; i < n; i++) {
-		/* Every row struct starts with its NULL word. */
-		memcpy(&nulls[i], rows[i], sizeof(nulls[i]));
-		any |= nulls[i];
-		all &= nulls[i];
-	}
-	for (uint32_t c = 0; c < desc->nr_columns; c++) {
-		if (all >> c & 1)
-			continue;
-		if (!columns->values[c])
-			columns->values[c] =
-				malloc(NRP_BLOCK_ROWS * nrp_type_size(desc->columns[c].type));
-		if (!columns->values[c])
-			return -ENOMEM;
-		add_column(columns, c, rows, n, any >> c & 1);
-	}
-	columns->any_null |= any;
-	columns->rows += n;
-	return 0;
-}
-
-void nrp_columns_fill(struct nrp_columns *columns, uint32_t c)
-{
-	if (columns->filled[c])
-		repeat(columns->values[c], nrp_type_size(columns->desc->columns[c].type),
-		       columns->filled[c], columns->rows);
-	columns->filled[c] = columns->rows;
-}
-
-void nrp_columns_reset(struct nrp_columns *columns)
-{
-	columns->rows = 0;
-	columns->present = 0;
-	columns->any_null = 0;
-	memset(columns->filled, 0, sizeof(columns->filled));
-}
-
-void nrp_columns_clear(struct nrp_columns *columns)
-{
-	for (size_t c = 0; c < NRP_BLOCK_MAX_COLUMNS; c++) {
-		free(columns->values[c]);
-		columns->values[c] = NULL;
-	}
-	free(columns->nulls);
-	columns->nulls = NULL;
-	nrp_columns_reset(columns);
-}
-
 /* ---- one column --------------------------------------------------------------------- */
 
 /* Values looked at together for a change. */
@@ -207,7 +44,10 @@ static void add_run(struct nrp_value_runs *runs, uint32_t row, uint64_t value)
 		runs->nr++;
 }
 
-/* Four at a time: a single smallest and largest value would each wait for the one before. */
+/*
+ * RANGE_type: four at a time, since a single smallest and largest value would each wait for the one
+ * before. RUNS_type: of an array. COLLECT_type: of rows; NULL slots belong to the run before.
+ */
 #define DEFINE_TYPE(name, type, wide)                                                              \
 	static void range_##name(const type *v, uint32_t n, uint64_t *ret_min, uint64_t *ret_max)  \
 	{                                                                                          \
@@ -246,6 +86,20 @@ static void add_run(struct nrp_value_runs *runs, uint32_t row, uint64_t value)
 					add_run(runs, k, (uint64_t)(wide)v[k]);                    \
 		}                                                                                  \
 		runs->rows += n;                                                                   \
+	}                                                                                          \
+	static void collect_##name(const uint8_t *const *rows, size_t offset, uint32_t n,          \
+				   const uint64_t *nulls, uint32_t column, bool any_null,          \
+				   struct nrp_value_runs *runs)                                    \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n && runs->nr <= NRP_BLOCK_RUNS; i++) {                   \
+			type v;                                                                    \
+                                                                                                   \
+			if (any_null && nulls[i] >> column & 1)                                    \
+				continue;                                                          \
+			memcpy(&v, rows[i] + offset, sizeof(v));                                   \
+			if (!runs->nr || runs->value[runs->nr - 1] != (uint64_t)(wide)v)           \
+				add_run(runs, i, (uint64_t)(wide)v);                               \
+		}                                                                                  \
 	}                                                                                          \
 	static void widen_##name(const type *v, uint32_t n, uint64_t *to)                          \
 	{                                                                                          \
@@ -303,17 +157,16 @@ void nrp_column_range(enum nrp_column_type type, const void *values, uint32_t ro
 	FOR_TYPE(type, range, values, rows, ret_min, ret_max);
 }
 
-void nrp_column_runs(enum nrp_column_type type, const void *values, uint32_t rows,
-		     const struct nrp_order *order, struct nrp_value_runs *ret)
+void nrp_column_runs(enum nrp_column_type type, const void *values, const struct nrp_order *order,
+		     struct nrp_value_runs *ret)
 {
 	const uint8_t *from = values;
 
 	ret->nr = ret->rows = 0;
 	for (uint32_t i = 0; i < order->nr_runs && ret->nr <= NRP_BLOCK_RUNS; i++) {
 		const struct nrp_run *run = &order->run[i];
-		uint32_t n = order->nr_runs == 1 ? rows : run->n;
 
-		FOR_TYPE(type, runs, (const void *)(from + run->from * nrp_type_size(type)), n,
+		FOR_TYPE(type, runs, (const void *)(from + run->from * nrp_type_size(type)), run->n,
 			 ret);
 	}
 }
@@ -346,6 +199,203 @@ void nrp_column_narrow(enum nrp_column_type type, const void *values, const stru
 	}
 }
 
+/* ---- taking rows apart --------------------------------------------------------------- */
+
+/*
+ * COPY_type: a column of some rows in which nothing is NULL. MIX_type: some of it is NULL, and
+ * those slots get the value before, at first @before. FILL_type: one value. Signs do not matter
+ * here.
+ */
+#define DEFINE_COLUMN(type)                                                                        \
+	static void copy_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n)   \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			memcpy(&to[i], rows[i] + offset, sizeof(type));                            \
+	}                                                                                          \
+	static void mix_##type(type *to, const uint8_t *const *rows, size_t offset, uint32_t n,    \
+			       const uint64_t *nulls, uint32_t column, const void *before)         \
+	{                                                                                          \
+		type v, w;                                                                         \
+                                                                                                   \
+		memcpy(&v, before, sizeof(type));                                                  \
+		for (uint32_t i = 0; i < n; i++) { /* no branch: it would be a toss of a coin */   \
+			memcpy(&w, rows[i] + offset, sizeof(type));                                \
+			v = nulls[i] >> column & 1 ? v : w;                                        \
+			to[i] = v;                                                                 \
+		}                                                                                  \
+	}                                                                                          \
+	static void fill_##type(type *to, uint32_t n, uint64_t value)                              \
+	{                                                                                          \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			to[i] = (type)value;                                                       \
+	}
+DEFINE_COLUMN(uint8_t)
+DEFINE_COLUMN(uint16_t)
+DEFINE_COLUMN(uint32_t)
+DEFINE_COLUMN(uint64_t)
+
+/* Calls one of the above for a column's size. */
+#define FOR_SIZE(size, function, ...)                                                              \
+	do {                                                                                       \
+		switch (size) {                                                                    \
+		case 1:                                                                            \
+			function##_uint8_t(__VA_ARGS__);                                           \
+			break;                                                                     \
+		case 2:                                                                            \
+			function##_uint16_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		case 4:                                                                            \
+			function##_uint32_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		default:                                                                           \
+			function##_uint64_t(__VA_ARGS__);                                          \
+			break;                                                                     \
+		}                                                                                  \
+	} while (0)
+
+/* A column of runs becomes an array of all rows so far. */
+static int make_whole(struct nrp_columns *columns, uint32_t c)
+{
+	size_t size = nrp_type_size(columns->desc->columns[c].type);
+	const struct nrp_value_runs *runs = columns->runs[c];
+
+	if (!columns->values[c])
+		columns->values[c] = malloc(NRP_BLOCK_ROWS * size);
+	if (!columns->values[c])
+		return -ENOMEM;
+	for (uint32_t i = 0; i < runs->nr && i < NRP_BLOCK_RUNS; i++) {
+		uint32_t from = runs->from[i], to = columns->rows;
+
+		if (from >= columns->rows)
+			break; /* of the rows that were being added */
+		if (i + 1 < runs->nr && i + 1 < NRP_BLOCK_RUNS && runs->from[i + 1] < to)
+			to = runs->from[i + 1];
+		FOR_SIZE(size, fill, (void *)((uint8_t *)columns->values[c] + from * size),
+			 to - from, runs->value[i]);
+	}
+	columns->whole |= UINT64_C(1) << c;
+	return 0;
+}
+
+/* Does the column fit into runs with some rows more? If not, it is an array without them. */
+static int add_to_runs(struct nrp_columns *columns, uint32_t c, const uint8_t *const *rows,
+		       uint32_t n, bool any_null)
+{
+	const struct nrp_column *desc = &columns->desc->columns[c];
+	struct nrp_value_runs *runs = columns->runs[c];
+
+	if (!runs)
+		runs = columns->runs[c] = calloc(1, sizeof(*runs));
+	if (!runs)
+		return -ENOMEM;
+	runs->rows = columns->rows;
+	FOR_TYPE(desc->type, collect, rows, desc->offset, n, columns->nulls + columns->rows, c,
+		 any_null, runs);
+	runs->from[0] = 0; /* NULL slots before the first value get that */
+	return runs->nr > NRP_BLOCK_RUNS ? make_whole(columns, c) : 0;
+}
+
+static void add_to_array(struct nrp_columns *columns, uint32_t c, const uint8_t *const *rows,
+			 uint32_t n, bool any_null)
+{
+	size_t offset = columns->desc->columns[c].offset;
+	size_t size = nrp_type_size(columns->desc->columns[c].type);
+	const uint64_t *nulls = columns->nulls + columns->rows;
+	uint8_t *to = (uint8_t *)columns->values[c] + columns->rows * size;
+	uint32_t known = 0;
+
+	if (!any_null) {
+		FOR_SIZE(size, copy, (void *)to, rows, offset, n);
+		return;
+	}
+	while (nulls[known] >> c & 1)
+		known++;
+	FOR_SIZE(size, mix, (void *)to, rows, offset, n, nulls, c,
+		 columns->rows ? to - size : rows[known] + offset);
+}
+
+/* A column that has a value in some of the rows. */
+static int add_column(struct nrp_columns *columns, uint32_t c, const uint8_t *const *rows,
+		      uint32_t n, bool any_null)
+{
+	int r = columns->whole >> c & 1 ? 0 : add_to_runs(columns, c, rows, n, any_null);
+
+	if (r == 0 && (columns->whole >> c & 1))
+		add_to_array(columns, c, rows, n, any_null);
+	columns->present |= UINT64_C(1) << c;
+	return r;
+}
+
+/* Slots from the last value to before @to repeat it. */
+static void repeat_last(struct nrp_columns *columns, uint32_t c, uint32_t n)
+{
+	size_t size = nrp_type_size(columns->desc->columns[c].type);
+	uint8_t *to = (uint8_t *)columns->values[c] + columns->rows * size;
+
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(to + i * size, to - size, size);
+}
+
+int nrp_columns_add(struct nrp_columns *columns, const uint8_t *const *rows, uint32_t n)
+{
+	const struct nrp_kind *desc = columns->desc;
+	uint64_t any = 0, all = ~UINT64_C(0), *nulls;
+
+	if (!columns->nulls)
+		columns->nulls = malloc(NRP_BLOCK_ROWS * sizeof(*columns->nulls));
+	if (!columns->nulls)
+		return -ENOMEM;
+	nulls = columns->nulls + columns->rows;
+	for (uint32_t i = 0; i < n; i++) {
+		/* Every row struct starts with its NULL word. */
+		memcpy(&nulls[i], rows[i], sizeof(nulls[i]));
+		any |= nulls[i];
+		all &= nulls[i];
+	}
+	for (uint32_t c = 0; c < desc->nr_columns; c++) {
+		if (!(all >> c & 1)) {
+			if (add_column(columns, c, rows, n, any >> c & 1) < 0)
+				return -ENOMEM;
+		} else if (columns->whole >> c & 1) {
+			repeat_last(columns, c, n);
+		}
+	}
+	columns->any_null |= any;
+	columns->rows += n;
+	return 0;
+}
+
+int nrp_columns_fill(struct nrp_columns *columns, uint32_t c)
+{
+	return columns->whole >> c & 1 ? 0 : make_whole(columns, c);
+}
+
+void nrp_columns_reset(struct nrp_columns *columns)
+{
+	columns->rows = 0;
+	columns->present = 0;
+	columns->any_null = 0;
+	columns->whole = 0;
+	for (size_t c = 0; c < NRP_BLOCK_MAX_COLUMNS; c++)
+		if (columns->runs[c])
+			columns->runs[c]->nr = 0;
+}
+
+void nrp_columns_clear(struct nrp_columns *columns)
+{
+	nrp_columns_reset(columns);
+	for (size_t c = 0; c < NRP_BLOCK_MAX_COLUMNS; c++) {
+		free(columns->values[c]);
+		free(columns->runs[c]);
+		columns->values[c] = NULL;
+		columns->runs[c] = NULL;
+	}
+	free(columns->nulls);
+	columns->nulls = NULL;
+}
+
+/* ---- order ---------------------------------------------------------------------------- */
+
 void nrp_order_add(struct nrp_order *order, uint32_t row)
 {
 	struct nrp_run *last = order->run + order->nr_runs - 1;
@@ -355,6 +405,94 @@ void nrp_order_add(struct nrp_order *order, uint32_t row)
 	else
 		order->run[order->nr_runs++] = (struct nrp_run){ row, 1 };
 }
+
+void nrp_order_cut(struct nrp_order *order)
+{
+	uint32_t rows = 0, end = 0; /* of the runs so far: how many rows; behind the last of them */
+
+	order->nr_cuts = 0;
+	for (uint32_t i = 0; i < order->nr_runs; i++) {
+		const struct nrp_run *run = &order->run[i];
+
+		if (rows == end)
+			order->cut[order->nr_cuts++] = (struct nrp_cut){ i, rows };
+		rows += run->n;
+		end = run->from + run->n > end ? run->from + run->n : end;
+	}
+}
+
+/* The last cut that is not behind @row. */
+static uint32_t cut_of(const struct nrp_order *order, uint32_t row)
+{
+	uint32_t low = 0, high = order->nr_cuts;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		*(order->cut[middle].row <= row ? &low : &high) = middle;
+	}
+	return low;
+}
+
+/* @value from @row of the order on, if it is another one. */
+static void go_on(struct nrp_value_runs *ret, uint32_t row, uint64_t value)
+{
+	ret->rows = row;
+	if (ret->nr <= NRP_BLOCK_RUNS && (!ret->nr || ret->value[ret->nr - 1] != value))
+		add_run(ret, 0, value);
+}
+
+/* The rows from cut @k to the next, where @i is the run of the first of them. */
+static void reorder(const struct nrp_value_runs *runs, uint32_t i, const struct nrp_order *order,
+		    uint32_t k, struct nrp_value_runs *ret)
+{
+	uint32_t end = k + 1 < order->nr_cuts ? order->cut[k + 1].run : order->nr_runs;
+	uint32_t row = order->cut[k].row, m = i;
+
+	for (uint32_t s = order->cut[k].run; s < end; s++) {
+		uint32_t from = order->run[s].from, left = order->run[s].n, n;
+
+		while (m > i && runs->from[m] > from)
+			m--;
+		for (; left; left -= n, from += n, row += n) {
+			while (m + 1 < runs->nr && runs->from[m + 1] <= from)
+				m++;
+			n = m + 1 < runs->nr && runs->from[m + 1] - from < left
+				    ? runs->from[m + 1] - from
+				    : left;
+			go_on(ret, row, runs->value[m]);
+		}
+	}
+}
+
+/* Only where a run ends among rows that are out of order something changes. */
+void nrp_columns_runs(const struct nrp_columns *columns, uint32_t c, const struct nrp_order *order,
+		      struct nrp_value_runs *ret)
+{
+	const struct nrp_value_runs *runs = columns->runs[c];
+	uint32_t i = 0;
+
+	ret->nr = 0;
+	while (i < runs->nr && ret->nr <= NRP_BLOCK_RUNS) {
+		uint32_t k = cut_of(order, runs->from[i]), start = order->cut[k].row;
+		uint32_t end = k + 1 < order->nr_cuts ? order->cut[k + 1].row : columns->rows;
+		uint32_t next = i + 1 < runs->nr ? runs->from[i + 1] : columns->rows;
+
+		if (runs->from[i] == start && next >= end) {
+			go_on(ret, start, runs->value[i++]);
+			continue;
+		}
+		reorder(runs, runs->from[i] > start ? i - 1 : i, order, k, ret);
+		while (i < runs->nr && runs->from[i] < end)
+			i++;
+		/* the next ones are another run's end again, or all of the last run */
+		if (end < columns->rows && (i == runs->nr || cut_of(order, runs->from[i]) > k + 1))
+			go_on(ret, end, runs->value[i - 1]);
+	}
+	ret->rows = columns->rows;
+}
+
+/* ---- NULL words ------------------------------------------------------------------------ */
 
 /* Bit c of row i becomes bit i of column c (Hacker's Delight, 7-3). */
 static void transpose64(uint64_t m[64])

@@ -169,9 +169,11 @@ static bool insertion_sort(struct sort_key *keys, uint32_t n)
 
 static int sort_rows(struct nrp_writer *writer, struct nrp_columns *columns)
 {
-	const uint64_t *times = columns->values[0];
+	const uint64_t *times;
 
-	nrp_columns_fill(columns, 0);
+	if (nrp_columns_fill(columns, 0) < 0)
+		return -ENOMEM;
+	times = columns->values[0];
 	if (!writer->keys)
 		writer->keys = malloc(NRP_BLOCK_ROWS * sizeof(*writer->keys));
 	if (!writer->keys)
@@ -278,6 +280,7 @@ static int write_block(struct nrp_writer *writer, enum nrp_record_kind kind, str
 	writer->order->run[0] = (struct nrp_run){ 0, columns->rows };
 	if (!buffer->sorted)
 		r = sort_rows(writer, columns);
+	nrp_order_cut(writer->order);
 	if (r == 0)
 		r = nrp_block_encode(writer->encoder, kind, columns, writer->order, &image);
 	if (r < 0)

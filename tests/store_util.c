@@ -304,6 +304,7 @@ const struct nrp_order *util_order(uint32_t nr_rows)
 
 	order.nr_runs = 1;
 	order.run[0] = (struct nrp_run){ 0, nr_rows };
+	nrp_order_cut(&order);
 	return &order;
 }
 

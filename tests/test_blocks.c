@@ -371,6 +371,76 @@ static void columns_of_few_runs_come_back(void **state)
 	nrp_encoder_free(encoder);
 }
 
+/* An order in which some rows come up to @late places later than they stand. */
+static void shuffle(struct nrp_order *order, uint32_t rows, uint32_t late)
+{
+	static uint32_t at[NRP_BLOCK_ROWS];
+
+	for (uint32_t i = 0; i < rows; i++)
+		at[i] = i;
+	for (uint32_t moves = (uint32_t)util_below(40); late && moves--;) {
+		uint32_t from = (uint32_t)util_below(rows), n = (uint32_t)util_below(late);
+		uint32_t row = at[from];
+
+		for (; n && from + 1 < rows; n--, from++)
+			at[from] = at[from + 1];
+		at[from] = row;
+	}
+	order->nr_runs = 0;
+	for (uint32_t i = 0; i < rows; i++)
+		nrp_order_add(order, at[i]);
+	nrp_order_cut(order);
+}
+
+/* Runs that are kept while rows come are those of the rows, one by one, in any order. */
+static void runs_follow_the_order_of_rows(void **state)
+{
+	enum { ROWS = 1000, C = 7 };
+	static struct nrp_order order;
+	struct nrp_munmap *rows = util_alloc_rows(NRP_MUNMAP, ROWS);
+	struct nrp_columns columns = { .desc = nrp_kind(NRP_MUNMAP) };
+	const struct nrp_column *column = &columns.desc->columns[C];
+
+	(void)state;
+	util_seed();
+	for (int round = 0; round < 500; round++) {
+		uint32_t changes = (uint32_t)util_below(40), row = 0, n = 0;
+		struct nrp_value_runs runs;
+		uint64_t previous = 0;
+
+		memset(rows, 0, ROWS * sizeof(*rows));
+		for (uint32_t i = 0; i <= changes; i++) {
+			uint64_t value = util_below(3);
+			uint32_t at = (uint32_t)util_below(ROWS);
+
+			for (uint32_t k = i ? at : 0; k < ROWS; k++)
+				memcpy((uint8_t *)&rows[k] + column->offset, &value,
+				       nrp_type_size(column->type));
+		}
+		nrp_columns_reset(&columns);
+		util_columns(&columns, rows, ROWS);
+		assert_false(columns.whole >> C & 1);
+		shuffle(&order, ROWS, round % 5 ? (uint32_t)util_below(100) : 0);
+		nrp_columns_runs(&columns, C, &order, &runs);
+		assert_int_equal(runs.rows, ROWS);
+		for (uint32_t i = 0; i < order.nr_runs; i++) {
+			for (uint32_t k = 0; k < order.run[i].n; k++, row++) {
+				uint64_t value = util_value(column, &rows[order.run[i].from + k]);
+
+				if (row && value == previous)
+					continue;
+				assert_true(n < runs.nr);
+				assert_int_equal(runs.from[n], row);
+				assert_int_equal(runs.value[n++], value);
+				previous = value;
+			}
+		}
+		assert_int_equal(n, runs.nr);
+	}
+	nrp_columns_clear(&columns);
+	free(rows);
+}
+
 static void runs_that_do_not_hold_every_row_once_are_damage(void **state)
 {
 	/* ends of the runs of tid, and what they may not be */
@@ -474,6 +544,7 @@ int main(void)
 		cmocka_unit_test(a_file_with_changed_bytes_is_an_error_and_no_crash),
 		cmocka_unit_test(sql_reports_a_damaged_block),
 		cmocka_unit_test(columns_of_few_runs_come_back),
+		cmocka_unit_test(runs_follow_the_order_of_rows),
 		cmocka_unit_test(runs_that_do_not_hold_every_row_once_are_damage),
 		cmocka_unit_test(blocks_of_other_minor_versions),
 		cmocka_unit_test(a_block_with_a_newer_codec_asks_for_a_newer_program),
