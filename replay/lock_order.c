@@ -6,6 +6,7 @@
 
 #define NONE NRP_LOCK_NO_JOB
 #define NEVER UINT64_MAX
+#define MOST_WAITERS 256 /* of a line that are asked: one is enough, and a line may be long */
 
 /* What happens to a job, in this order. */
 enum class { REQUESTED, LEFT, GRANTED, DOWNGRADED, RELEASED };
@@ -132,8 +133,9 @@ static void against(struct lock *l, uint32_t i, uint32_t passed, const char *wha
 static bool shows_line(const struct lock *l, uint32_t head, uint32_t i)
 {
 	const struct nrp_lock_seen *seen = l->mm->seen;
+	uint32_t k = l->waiter[head].behind;
 
-	for (uint32_t k = l->waiter[head].behind; k != NONE && k != i; k = l->waiter[k].behind)
+	for (int n = 0; n < MOST_WAITERS && k != NONE && k != i; n++, k = l->waiter[k].behind)
 		if (!seen[k].write && l->write_until < seen[k].requested &&
 		    seen[k].requested + l->params->at_once < seen[i].requested)
 			return true;
