@@ -124,6 +124,8 @@ struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const st
 json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
+/* Notes on lanes that count hugetlb pages differently (analysis/hugetlb_notes.c). */
+void nrp_add_hugetlb_notes(struct nrp_comparison *c, const struct nrp_replay *r, int nr_nodes);
 /*
  * Is what the lane arms besides the host's entries bounded by what the recorded ranges did not arm?
  * Only with the host's VMAs and ranges.

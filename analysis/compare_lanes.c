@@ -473,6 +473,39 @@ static void locks(struct nrp_builder *b, int i)
 						       (double)l->skipped_upper, l->modelled);
 }
 
+/*
+ * What walks take of hugetlb pages, and what smaps says of them. Tables are those on record; pages
+ * that were mapped before the capture make it a bound.
+ */
+static void hugetlb(struct nrp_builder *b, int i)
+{
+	const struct nrp_replay *r = b->r;
+	const struct nrp_hugetlb_result *h =
+		r->lane[i].own_hugetlb ? &r->lane[i].hugetlb : &r->hugetlb_record;
+	const struct {
+		enum nrp_metric_id id;
+		struct nrp_hugetlb_count n;
+	} counts[] = {
+		{ HUGETLB_ISOLATED, h->isolated },
+		{ HUGETLB_MIGRATED, h->migrated },
+	};
+
+	if (r->hugetlb_host < 0)
+		return;
+	for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+		const struct nrp_hugetlb_count *n = &counts[k].n;
+
+		b->q[i][counts[k].id] = n->lower == n->upper && !h->unknown
+						? nrp_exact((double)n->value, 3)
+						: nrp_bounded((double)n->value, (double)n->lower,
+							      (double)n->upper, 3);
+	}
+	if (h->unknown || h->surprises)
+		return; /* counts of pages that the record does not show are not known */
+	b->q[i][SMAPS_PRIVATE] = nrp_exact((double)h->private, 3);
+	b->q[i][SMAPS_SHARED] = nrp_exact((double)h->shared, 3);
+}
+
 /* Resets, claims and promotions: what the lane's variants make of the recorded steps. */
 static void other_families(struct nrp_builder *b, int i)
 {
@@ -651,6 +684,7 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 		other_lane(b, i);
 	other_families(b, i);
 	locks(b, i);
+	hugetlb(b, i);
 	add_unseen(b, i, b->q[i]);
 	nrp_apply_cadence(b, i);
 	open_untracked(b->r, lane->off, b->q[i]);

@@ -676,6 +676,7 @@ void nrp_comparison_add_notes(struct nrp_comparison *c, const struct nrp_replay 
 		feedback_notes(c, r);
 	unexplained_note(c, r);
 	nrp_add_lock_notes(c, r);
+	nrp_add_hugetlb_notes(c, r, capture->facts.nr_nodes);
 	scope_notes(c, r);
 	evidence_notes(c, r, capture, verify);
 }

@@ -161,6 +161,8 @@ static void resolve_variants(struct nrp_replay *r, struct nrp_replay_lane *lane)
 		v[NRP_FAMILY_SCAN_VMA] = host_scanner(r);
 	if (v[NRP_FAMILY_MUNMAP_LOCK] == NRP_HOST_VARIANT && r->locks.known)
 		v[NRP_FAMILY_MUNMAP_LOCK] = (int8_t)r->locks.variant;
+	if (v[NRP_FAMILY_HUGETLB_COUNT] == NRP_HOST_VARIANT)
+		v[NRP_FAMILY_HUGETLB_COUNT] = (int8_t)r->hugetlb_host;
 	if (v[NRP_FAMILY_SCAN_PERIOD] == NRP_HOST_VARIANT)
 		v[NRP_FAMILY_SCAN_PERIOD] = host_period(r);
 	lane->pte = -1;
@@ -473,6 +475,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
 	r->locks = verify->locks;
+	r->hugetlb_host = verify->hugetlb_host;
 	r->page_faulters = verify->faulters;
 	count_starved(r, verify);
 	r->pte_host = -1;
@@ -609,6 +612,29 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 	return ret;
 }
 
+/* ---- hugetlb -------------------------------------------------------------------------- */
+
+/* Runs the record, as the host's variant sees it, and lanes with another one. */
+static int run_hugetlb(struct nrp_replay *r, struct nrp_store *store,
+		       const struct nrp_capture *capture, struct nrp_error *err)
+{
+	int f = NRP_FAMILY_HUGETLB_COUNT, ret;
+
+	r->unknown[f] = r->hugetlb_host < 0;
+	if (r->hugetlb_host < 0)
+		return 0;
+	ret = nrp_hugetlb_run(&r->hugetlb_record, store, capture,
+			      (enum nrp_hugetlb_variant)r->hugetlb_host, true, err);
+	for (int i = 0; ret == 0 && i < 2; i++) {
+		r->lane[i].own_hugetlb = r->lane[i].variant[f] != r->hugetlb_host;
+		if (r->lane[i].own_hugetlb)
+			ret = nrp_hugetlb_run(&r->lane[i].hugetlb, store, capture,
+					      (enum nrp_hugetlb_variant)r->lane[i].variant[f],
+					      false, err);
+	}
+	return ret;
+}
+
 /* Which families decide nothing here, whatever their variant? */
 int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
@@ -634,6 +660,8 @@ int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 	}
 	if (ret == 0)
 		ret = run_locks(r, store, capture, err);
+	if (ret == 0)
+		ret = run_hugetlb(r, store, capture, err);
 	return ret < 0 ? ret : prepare_scanner(r, store, capture, err);
 }
 

@@ -171,6 +171,8 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 		.name = "hugetlb.count",
 		.doc = "how a hugetlb page with a shared page table is counted",
 		.source = "page_mapcount(), huge_pmd_share()",
+		.verified = true,
+		.replayed = true,
 		.variant = {
 			{ "mapcount", "up to 6.1", "-", "mapcount alone" },
 			{ "pmd-check", "6.2 - 6.12", "3489dbb696d2, 73bdf65ea748",

@@ -11,7 +11,9 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	for (int i = 0; i < 2; i++) {
 		nrp_ratelimit_lane_clear(&replay->lane[i].e0);
 		nrp_scan_lane_clear(&replay->lane[i].scan);
+		nrp_hugetlb_result_clear(&replay->lane[i].hugetlb);
 	}
+	nrp_hugetlb_result_clear(&replay->hugetlb_record);
 	nrp_attempts_clear(&replay->attempts);
 	nrp_waits_clear(&replay->waits);
 	nrp_processes_clear(&replay->processes);
@@ -106,6 +108,49 @@ static void find_identity(struct nrp_replay *r)
 		       r->differs[NRP_FAMILY_MIGRATE_RATELIMIT];
 }
 
+/* Of lanes whose numbers have no ticks. */
+#define ANY_HZ 1000
+
+/* ---- what is asked -------------------------------------------------------------------- */
+
+/* Does the lane name anything but how locks are held and hugetlb pages are counted? */
+static bool asks_for_balancing(const struct nrp_lane_spec *spec)
+{
+	for (int f = 0; f < NRP_NR_FAMILIES; f++)
+		if (spec->variant[f] != NRP_HOST_VARIANT && f != NRP_FAMILY_MUNMAP_LOCK &&
+		    f != NRP_FAMILY_HUGETLB_COUNT)
+			return true;
+	for (size_t i = 0; i < spec->nr_set; i++)
+		if (spec->set[i].family != NRP_FAMILY_MUNMAP_LOCK)
+			return true;
+	return spec->off || spec->modelled_cadence;
+}
+
+/* Is there anything to replay, and is known what that takes? */
+static int check_request(const struct nrp_capture *capture, const struct nrp_verify *verify,
+			 const struct nrp_lane_spec *old_spec, const struct nrp_lane_spec *new_spec,
+			 struct nrp_store *store, struct nrp_error *err)
+{
+	bool balancing = asks_for_balancing(old_spec) || asks_for_balancing(new_spec);
+	bool others = verify->locks.known || verify->hugetlb_host >= 0;
+
+	if (capture->facts.hz <= 0 && balancing)
+		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
+				"give it with --set hz=N",
+				"the tick rate of capture %s is not known", capture->name);
+	/* Differences of times fit a signed number. */
+	if (capture->last_time - capture->first_time > INT64_MAX / 2)
+		return nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_store_path(store), -1,
+				"import the trace again with --force",
+				"capture %s is damaged: it lasts more than a century",
+				capture->name);
+	if (!verify->hint_faults && (balancing || !others))
+		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
+				"capture with the fault probes",
+				"capture %s has no hinting faults to replay", capture->name);
+	return 0;
+}
+
 /* ---- the whole ---------------------------------------------------------------------- */
 
 int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
@@ -122,20 +167,11 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		new_spec, -1, "hz",
 		nrp_lane_get(old_spec, -1, "hz",
 			     capture->facts.hz > 0 ? (uint64_t)capture->facts.hz : 0));
+	e = check_request(&cap, verify, old_spec, new_spec, store, err);
+	if (e < 0)
+		return e;
 	if (cap.facts.hz <= 0)
-		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
-				"give it with --set hz=N",
-				"the tick rate of capture %s is not known", capture->name);
-	/* Differences of times fit a signed number. */
-	if (capture->last_time - capture->first_time > INT64_MAX / 2)
-		return nrp_fail(err, NRP_INPUT, -EBADMSG, nrp_store_path(store), -1,
-				"import the trace again with --force",
-				"capture %s is damaged: it lasts more than a century",
-				capture->name);
-	if (!verify->hint_faults)
-		return nrp_fail(err, NRP_INPUT, -ENODATA, nrp_store_path(store), -1,
-				"capture with the fault probes",
-				"capture %s has no hinting faults to replay", capture->name);
+		cap.facts.hz = ANY_HZ;
 	r.hz = (uint64_t)cap.facts.hz;
 	r.passes = verify->passes;
 	r.seconds = verify->seconds;

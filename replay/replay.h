@@ -34,10 +34,12 @@ struct nrp_replay_lane {
 	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
 	/* Where the scanner is not the host's: */
 	struct nrp_scan_lane scan;
-	bool has_scan;               /* scan is filled: scan.vma differs */
-	struct nrp_lock_result lock; /* munmap.lock; if the host's locks are known */
-	bool own_lock;               /* not as on the host */
-	int pte;                     /* scan.pte of the lane, as replayed; -1: the host's */
+	bool has_scan;                     /* scan is filled: scan.vma differs */
+	struct nrp_lock_result lock;       /* munmap.lock; if the host's locks are known */
+	bool own_lock;                     /* not as on the host */
+	struct nrp_hugetlb_result hugetlb; /* hugetlb.count; if the host's is known */
+	bool own_hugetlb;                  /* another variant than the host's */
+	int pte;                           /* scan.pte of the lane, as replayed; -1: the host's */
 	struct nrp_scan_pte_policy pte_policy; /* unless -1 */
 	bool loses_shmem;                      /* scan.shmem: SH0, where the host may have SH1 */
 	bool gains_shmem; /* the other way round; what it may add is in scan's possible ranges */
@@ -118,6 +120,8 @@ struct nrp_replay {
 	struct nrp_waits waits;
 	struct nrp_lock_host locks; /* the host's own */
 	struct nrp_lock_result lock_record;
+	struct nrp_hugetlb_result hugetlb_record;
+	int hugetlb_host;  /* hugetlb.count variant; -1: not known */
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;

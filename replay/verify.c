@@ -336,6 +336,7 @@ void nrp_verify_clear(struct nrp_verify *verify)
 {
 	nrp_scan_record_clear(&verify->scan_record);
 	nrp_attempts_clear(&verify->attempts);
+	nrp_hugetlb_result_clear(&verify->hugetlb);
 	verify->has_attempts = false;
 }
 

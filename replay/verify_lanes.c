@@ -435,6 +435,76 @@ static int check_locks(struct nrp_verify *v, struct nrp_store *store,
 	return r;
 }
 
+/* ---- hugetlb.count -------------------------------------------------------------------- */
+
+static void hugetlb_note(struct nrp_verify *v)
+{
+	const struct nrp_hugetlb_result *h = &v->hugetlb;
+
+	nrp_verify_note(v, "hugetlb_pages",
+			"hugetlb.count: %llu faults and %llu look-ups of entries put %llu tables "
+			"to more than one "
+			"use; %llu walks came to %llu pages that they may move, took %llu and "
+			"moved %llu; %llu of "
+			"these pages were mapped before the capture, %llu slots turned up with "
+			"another table",
+			(unsigned long long)h->faults, (unsigned long long)h->allocs,
+			(unsigned long long)h->work.shares, (unsigned long long)h->walks,
+			(unsigned long long)h->decisions, (unsigned long long)h->isolated_record,
+			(unsigned long long)h->moved_record, (unsigned long long)h->unknown,
+			(unsigned long long)h->surprises);
+}
+
+/* The host's is the first of those that contradict least and explain most. */
+static int hugetlb_host(const struct nrp_hugetlb_result *h)
+{
+	int best = 0;
+
+	for (int i = 1; i < NRP_NR_HUGETLB_VARIANTS; i++) {
+		const struct nrp_hugetlb_tally *a = &h->tally[i], *b = &h->tally[best];
+
+		if (a->disagree < b->disagree ||
+		    (a->disagree == b->disagree && a->agree > b->agree))
+			best = i;
+	}
+	return best;
+}
+
+static int check_hugetlb(struct nrp_verify *v, struct nrp_store *store,
+			 const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_verify_check *k = &v->check[v->nr_checks];
+	const struct nrp_hugetlb_tally *own;
+	int r = nrp_hugetlb_run(&v->hugetlb, store, capture, NRP_HUGETLB_MAPCOUNT, true, err);
+
+	v->hugetlb_host = -1;
+	if (r < 0 || (!v->hugetlb.decisions && !v->hugetlb.allocs))
+		return r;
+	hugetlb_note(v);
+	if (v->hugetlb.decisions == v->hugetlb.unknown)
+		return 0;
+	v->hugetlb_host = hugetlb_host(&v->hugetlb);
+	v->nr_checks++;
+	own = &v->hugetlb.tally[v->hugetlb_host];
+	*k = (struct nrp_verify_check){ .family = "hugetlb.count",
+					.chosen = v->hugetlb_host,
+					.nr_variants = NRP_NR_HUGETLB_VARIANTS };
+	for (int i = 0; i < NRP_NR_HUGETLB_VARIANTS; i++) {
+		const struct nrp_hugetlb_tally *t = &v->hugetlb.tally[i];
+
+		k->variant[i] = (struct nrp_verify_variant){
+			.variant = nrp_hugetlb_variant_name((enum nrp_hugetlb_variant)i),
+			.decisions = v->hugetlb.decisions,
+			.agree = t->agree,
+			.disagree = t->disagree,
+			.undecided = t->undecided,
+		};
+		k->indistinguishable[i] = i != v->hugetlb_host && t->agree == own->agree &&
+					  t->disagree == own->disagree;
+	}
+	return 0;
+}
+
 int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 		     const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -461,5 +531,7 @@ int nrp_verify_lanes(struct nrp_verify *v, struct nrp_store *store,
 	outcomes_note(v);
 	sticky_note(v);
 	r = check_scans(v, store, capture, err);
-	return r < 0 ? r : check_locks(v, store, capture, err);
+	if (r == 0)
+		r = check_locks(v, store, capture, err);
+	return r < 0 ? r : check_hugetlb(v, store, capture, err);
 }
