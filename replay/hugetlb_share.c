@@ -80,8 +80,8 @@ int nrp_hugetlb_map(struct nrp_hugetlb_share *s, const struct nrp_hugetlb_mappin
 	    mapping->end % NRP_HUGETLB_SIZE)
 		return -EINVAL;
 	for (size_t i = 0; i < s->nr_maps; i++)
-		if (s->map[i].mm == mapping->mm && s->map[i].start < mapping->end &&
-		    mapping->start < s->map[i].end)
+		if (s->map[i].mm == mapping->mm && s->map[i].start < s->map[i].end &&
+		    s->map[i].start < mapping->end && mapping->start < s->map[i].end)
 			return -EINVAL;
 	return add(s, mapping);
 }
