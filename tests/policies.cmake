@@ -8,7 +8,7 @@ foreach(name filter migrate_outcome ratelimit ratelimit_race scan_period scan_pt
 endforeach()
 
 # Lanes over stored captures: small hand-made ones.
-foreach(name lock_jobs lock_lane outcomes scan_periods task_moves tiering)
+foreach(name hugetlb_lane lock_jobs lock_lane outcomes scan_periods task_moves tiering)
 	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c
 		${CMAKE_CURRENT_LIST_DIR}/lane_util.c ${CMAKE_CURRENT_LIST_DIR}/store_util.c)
 	target_link_libraries(test_${name} PRIVATE nrp_replay cmocka)
