@@ -3,6 +3,7 @@
 #include "replay/hugetlb_lane.h"
 #include "tests/lane_util.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define US UINT64_C(1000)
@@ -328,6 +329,91 @@ static void another_table(void **state)
 	end();
 }
 
+/* Any records do no harm, and each decision is counted once. */
+static void random_records(void **state)
+{
+	static const enum nrp_record_kind kinds[] = { NRP_HUGETLB, NRP_MM_CALL, NRP_TASK_LIFE };
+	enum { ROWS = 300 };
+
+	(void)state;
+	util_seed();
+	for (int round = 0; round < 40; round++) {
+		begin();
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			size_t size = nrp_kind(kinds[k])->row_size;
+			uint8_t *rows = util_alloc_rows(kinds[k], ROWS);
+
+			util_random_rows(kinds[k], rows, ROWS, util_below(1000), 0);
+			for (size_t i = 0; i < ROWS; i++)
+				lane_put(&file, kinds[k], rows + i * size);
+			free(rows);
+		}
+		lane_ready(&file);
+		for (int v = 0; v < NRP_NR_HUGETLB_VARIANTS; v++) {
+			run((enum nrp_hugetlb_variant)v, round % 2);
+			assert_int_equal(res.decisions, res.tally[v].agree + res.tally[v].disagree +
+								res.tally[v].undecided);
+			assert_true(res.isolated.lower <= res.isolated.value &&
+				    res.isolated.value <= res.isolated.upper);
+		}
+		end();
+	}
+}
+
+/* The same of events that could be, in any order. */
+static void random_event(void)
+{
+	int32_t tid = P1 + (int32_t)util_below(3);
+	uint64_t k = util_below(4), flags = util_below(8);
+
+	switch (util_below(8)) {
+	case 0:
+	case 1:
+		touch_in(tid, k, util_below(4) ? TABLE : OTHER_TABLE, util_below(8) == 0);
+		break;
+	case 2:
+		call(tid, NRP_CALL_MBIND, BASE, 512 * HUGE, flags, util_below(20));
+		break;
+	case 3:
+		call(tid, NRP_CALL_MUNMAP, BASE + k * HUGE, (1 + util_below(600)) * HUGE, 0, 1);
+		break;
+	case 4:
+		moved(tid, k);
+		break;
+	case 5:
+		if (!util_below(4))
+			exits(tid);
+		break;
+	default:
+		walk(tid, k, util_below(2));
+		break;
+	}
+	now += util_below(4);
+}
+
+static void random_events(void **state)
+{
+	(void)state;
+	util_seed();
+	for (int round = 0; round < 150; round++) {
+		begin();
+		for (int i = 0; i < 120; i++)
+			random_event();
+		lane_ready(&file);
+		for (int v = 0; v < NRP_NR_HUGETLB_VARIANTS; v++) {
+			run((enum nrp_hugetlb_variant)v, round % 2);
+			assert_int_equal(res.decisions, res.tally[v].agree + res.tally[v].disagree +
+								res.tally[v].undecided);
+			assert_true(res.isolated.lower <= res.isolated.value &&
+				    res.isolated.value <= res.isolated.upper);
+			/* what an own table counts is one thing to both */
+			assert_int_equal(res.tally[NRP_HUGETLB_PMD_CHECK].agree,
+					 res.tally[NRP_HUGETLB_ADJUSTED].agree);
+		}
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +424,8 @@ int main(void)
 		cmocka_unit_test(an_own_table_loses_what_is_unmapped),
 		cmocka_unit_test(what_is_not_on_record),
 		cmocka_unit_test(another_table),
+		cmocka_unit_test(random_records),
+		cmocka_unit_test(random_events),
 	};
 
 	return cmocka_run_group_tests(tests, util_enter_dir, util_leave_dir);
