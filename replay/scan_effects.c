@@ -86,7 +86,7 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	if (pte)
 		e->pte = *pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
-	e->pages = nrp_pages_new(sizeof(struct lane_page));
+	e->pages = nrp_pages_new_dense(sizeof(struct lane_page));
 	if (lane)
 		e->extra = nrp_scan_extra_new(e->page_size);
 	if (!e->spaces || !e->pages || (lane && !e->extra))

@@ -53,7 +53,7 @@ struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t hug
 	e->page_size = page_size;
 	e->huge_size = huge_size;
 	e->cells = nrp_pages_new(sizeof(struct cell));
-	e->pages = nrp_pages_new(sizeof(struct page_state));
+	e->pages = nrp_pages_new_dense(sizeof(struct page_state));
 	e->vmas = nrp_pages_new(sizeof(struct vma_state));
 	if (!e->cells || !e->pages || !e->vmas)
 		return nrp_scan_evidence_free(e);

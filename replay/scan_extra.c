@@ -50,7 +50,7 @@ struct nrp_scan_extra *nrp_scan_extra_new(uint64_t page_size)
 		return NULL;
 	x->page_size = page_size;
 	x->spaces = nrp_pages_new(sizeof(struct space));
-	x->pages = nrp_pages_new(sizeof(struct page));
+	x->pages = nrp_pages_new_dense(sizeof(struct page));
 	return x->spaces && x->pages ? x : nrp_scan_extra_free(x);
 }
 

@@ -112,11 +112,11 @@ int nrp_scan_pte_lane_new(struct nrp_scan_pte_lane **ret, const struct nrp_host_
 	l->tasks = nrp_pages_new(sizeof(struct task));
 	l->mms = nrp_pages_new(sizeof(struct mm));
 	l->cells = nrp_pages_new(sizeof(struct cell));
-	l->pages = nrp_pages_new(sizeof(struct page));
-	l->proved = nrp_pages_new(sizeof(uint64_t));
-	l->everyones = nrp_pages_new(sizeof(struct everyones));
-	l->written = nrp_pages_new(sizeof(uint64_t));
-	l->together = nrp_pages_new(sizeof(uint64_t));
+	l->pages = nrp_pages_new_dense(sizeof(struct page));
+	l->proved = nrp_pages_new_dense(sizeof(uint64_t));
+	l->everyones = nrp_pages_new_dense(sizeof(struct everyones));
+	l->written = nrp_pages_new_dense(sizeof(uint64_t));
+	l->together = nrp_pages_new_dense(sizeof(uint64_t));
 	if (!l->written || !l->together || !l->tasks || !l->mms || !l->cells || !l->pages ||
 	    !l->proved || !l->everyones) {
 		nrp_scan_pte_lane_free(l);
@@ -653,6 +653,12 @@ static int ask_capture(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault 
 	return 0;
 }
 
+/* Neighbouring frames as neighbouring keys: the kernel's page structures have a cache line each. */
+static uint64_t frame_key(uint64_t frame)
+{
+	return frame >> 6 | frame << 58;
+}
+
 /*
  * Is the page anonymous? Proved where its references are its mappings, once for every relative that
  * has the same page at the same address.
@@ -666,7 +672,7 @@ static int prove_anonymous(struct nrp_scan_pte_lane *l, const struct nrp_hint_fa
 	if (!m)
 		return -ENOMEM;
 	if (!NRP_NULL(f, hint_fault, page)) {
-		address = nrp_pages_get(l->proved, m->family, f->page);
+		address = nrp_pages_get(l->proved, m->family, frame_key(f->page));
 		if (!address)
 			return -ENOMEM;
 	}
