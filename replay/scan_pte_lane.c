@@ -75,8 +75,20 @@ struct holder {
 	uint64_t frame, time, until; /* ns: until the attempt began */
 };
 
+/* Most faults of a capture show the same few things of their entry: answers that were given. */
+struct given {
+	struct nrp_scan_pte pte;
+	enum nrp_known pmd;
+	bool used;
+	enum nrp_scan_pte_answer answer[NRP_NR_SCAN_PTE_VARIANTS];
+};
+#define NR_GIVEN 64
+
 struct nrp_scan_pte_lane {
 	const struct nrp_host_facts *facts;
+	struct given given[NR_GIVEN];
+	struct nrp_scan_pte_policy asked[NRP_NR_SCAN_PTE_VARIANTS]; /* that given answers */
+	size_t nr_asked;
 	int host;
 	uint64_t page_size, huge_size, huge_pages;
 	struct holder holders[NR_HOLDERS];
@@ -835,6 +847,58 @@ static enum nrp_scan_pte_answer answer(const struct nrp_scan_pte_lane *l,
 	return as_pte == as_pmd ? as_pte : NRP_FAULT_UNKNOWN;
 }
 
+static bool asks_the_same(const struct nrp_scan_pte_lane *l,
+			  const struct nrp_scan_pte_policy *policy, size_t nr_policies)
+{
+	if (nr_policies != l->nr_asked)
+		return false;
+	for (size_t i = 0; i < nr_policies; i++)
+		if (policy[i].variant != l->asked[i].variant ||
+		    policy[i].rules != l->asked[i].rules)
+			return false;
+	return true;
+}
+
+static struct given *given_of(struct nrp_scan_pte_lane *l, const struct nrp_scan_pte *pte,
+			      const struct evidence *e)
+{
+	uint32_t key = (uint32_t)pte->mapcount.min ^ (uint32_t)pte->refcount.min << 2;
+
+	key = key * 3 + (uint32_t)pte->local;
+	key = key * 3 + (uint32_t)pte->cow;
+	key = key * 3 + (uint32_t)pte->single_threaded;
+	key = key * 3 + (uint32_t)pte->file;
+	key = key * 3 + (uint32_t)pte->pinned;
+	key = key * 3 + (uint32_t)e->pmd;
+	return &l->given[key % NR_GIVEN];
+}
+
+static void answer_all(struct nrp_scan_pte_lane *l, const struct nrp_scan_pte *pte,
+		       const struct evidence *e, const struct nrp_scan_pte_policy *policy,
+		       size_t nr_policies, enum nrp_scan_pte_answer *ret)
+{
+	struct given *g = given_of(l, pte, e);
+
+	if (nr_policies > NRP_NR_SCAN_PTE_VARIANTS) {
+		for (size_t i = 0; i < nr_policies; i++)
+			ret[i] = answer(l, pte, e, &policy[i]);
+		return;
+	}
+	if (!asks_the_same(l, policy, nr_policies)) {
+		memset(l->given, 0, sizeof(l->given));
+		memcpy(l->asked, policy, nr_policies * sizeof(*policy));
+		l->nr_asked = nr_policies;
+	}
+	/* What differs in padding alone is asked once more. */
+	if (!g->used || g->pmd != e->pmd || memcmp(&g->pte, pte, sizeof(*pte)) != 0) {
+		*g = (struct given){ .pmd = e->pmd, .used = true };
+		memcpy(&g->pte, pte, sizeof(*pte));
+		for (size_t i = 0; i < nr_policies; i++)
+			g->answer[i] = answer(l, pte, e, &policy[i]);
+	}
+	memcpy(ret, g->answer, nr_policies * sizeof(*ret));
+}
+
 int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_fault *f,
 			    const struct nrp_scan_pte_policy *policy, size_t nr_policies,
 			    enum nrp_scan_pte_answer *ret)
@@ -843,8 +907,8 @@ int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *l, const struct nrp_hint_f
 	struct evidence e = look_at(l, f, &pte);
 	int r = gather(l, f, &pte, &e);
 
-	for (size_t i = 0; r == 0 && i < nr_policies; i++)
-		ret[i] = answer(l, &pte, &e, &policy[i]);
+	if (r == 0)
+		answer_all(l, &pte, &e, policy, nr_policies, ret);
 	return r;
 }
 
@@ -884,11 +948,19 @@ static int feed(void *context, enum nrp_record_kind kind, const void *row)
 static int feed_all(struct nrp_scan_pte_lane *l, struct nrp_scan_pte_counts *counts,
 		    struct nrp_store *store, int64_t capture_id, bool writes, struct nrp_error *err)
 {
-	static const struct nrp_merge_input inputs[] = { { NRP_TASK_LIFE, ~UINT64_C(0) },
-							 { NRP_SCAN_PASS, ~UINT64_C(0) },
-							 { NRP_SCAN_RANGE, ~UINT64_C(0) },
-							 { NRP_HINT_FAULT, ~UINT64_C(0) },
-							 { NRP_PAGE_FAULT, ~UINT64_C(0) } };
+	static const struct nrp_merge_input inputs[] = {
+		{ NRP_TASK_LIFE, ~UINT64_C(0) },
+		{ NRP_SCAN_PASS, ~UINT64_C(0) },
+		{ NRP_SCAN_RANGE, ~UINT64_C(0) },
+		{ NRP_HINT_FAULT,
+		  NRP_BIT(hint_fault, time) | NRP_BIT(hint_fault, tid) | NRP_BIT(hint_fault, mm) |
+			  NRP_BIT(hint_fault, addr) | NRP_BIT(hint_fault, vm_start) |
+			  NRP_BIT(hint_fault, vm_flags) | NRP_BIT(hint_fault, page) |
+			  NRP_BIT(hint_fault, pages) | NRP_BIT(hint_fault, mapcount) |
+			  NRP_BIT(hint_fault, refcount) | NRP_BIT(hint_fault, src_nid) |
+			  NRP_BIT(hint_fault, attempt) | NRP_BIT(hint_fault, attempt_delay) },
+		{ NRP_PAGE_FAULT, ~UINT64_C(0) }
+	};
 	struct counting counting = { .lane = l, .counts = counts };
 	size_t n = sizeof(inputs) / sizeof(inputs[0]) - !writes;
 
