@@ -316,7 +316,7 @@ static void test_possible_ranges_add_faults(void **state)
 
 static enum nrp_known arms_after_lost_move(bool single_threaded)
 {
-	struct nrp_scan_evidence *e = nrp_scan_evidence_new(4096, 2 << 20);
+	struct nrp_scan_evidence *e = nrp_scan_evidence_new(4096, 2 << 20, NRP_SCAN_RUNS);
 	struct nrp_scan_evidence_range g = {
 		.time = 1000, .start = START, .end = END, .vm_start = START
 	};
