@@ -673,6 +673,11 @@ int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 	return ret < 0 ? ret : prepare_scanner(r, store, capture, err);
 }
 
+bool nrp_replay_scans_as_host(const struct nrp_replay *r, int lane)
+{
+	return same_scanner(r, lane, NRP_FAMILY_SCAN_VMA);
+}
+
 bool nrp_replay_as_host(const struct nrp_replay *r, int i)
 {
 	const struct nrp_replay_lane *lane = &r->lane[i];

@@ -165,6 +165,8 @@ int nrp_replay_run_scanned(struct nrp_replay *ret, struct nrp_store *store,
 			   const struct nrp_capture *capture, const struct nrp_verify *verify,
 			   const struct nrp_lane_spec spec[2],
 			   const struct nrp_scan_lane *const scan[2], struct nrp_error *err);
+/* Does lane @lane's scan.vma make every decision that the host's made, as far as is known? */
+bool nrp_replay_scans_as_host(const struct nrp_replay *replay, int lane);
 /*
  * Runs the scanners of lanes that name a scan.vma variant in one walk over the records, up to
  * NRP_MAX_SCAN_LANES; clear each of @ret. As nrp_scan_lanes_run().
