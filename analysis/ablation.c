@@ -91,60 +91,93 @@ static struct nrp_quantity negative(struct nrp_quantity q)
 	return n;
 }
 
-/* What a step is, from its comparison with the one before; the first's is with the host. */
-static int take(struct nrp_ablation_step *s, const struct nrp_comparison *c, bool first,
-		struct nrp_error *err)
-{
-	for (size_t k = 0; k < NRP_ABLATION_METRICS; k++) {
-		const struct nrp_metric *from = nrp_comparison_metric(c, metrics[k]);
-		struct nrp_ablation_metric *m = &s->metric[k];
-
-		if (!from)
-			return nrp_fail(err, NRP_INTERNAL, -EINVAL, NULL, -1, NULL,
-					"a comparison has no %s", metrics[k]);
-		snprintf(m->name, sizeof(m->name), "%s", from->name);
-		snprintf(m->unit, sizeof(m->unit), "%s", from->unit);
-		m->value = from->new_lane;
-		m->change = first              ? nrp_not_observable(from->new_lane.tier)
-			    : s->discriminated ? negative(from->avoided)
-					       : nrp_exact(0, from->avoided.tier);
-	}
-	return 0;
-}
-
 struct run {
 	struct nrp_store *store;
 	const struct nrp_capture *capture;
 	const struct nrp_verify *verify;
 	struct nrp_lane_spec host, spec[NRP_ABLATION_STEPS];
 	struct nrp_scan_lane scan[NRP_ABLATION_STEPS];
+	/* Of the host less each step. */
+	struct nrp_quantity avoided[NRP_ABLATION_STEPS][NRP_ABLATION_METRICS];
 };
 
-static int replay_step(struct nrp_ablation *a, const struct run *run, size_t i,
-		       struct nrp_error *err)
+/* Step @i against an earlier one, or against the host (-1). */
+static int compare(struct nrp_comparison *ret, bool *ret_host, const struct run *run, int from,
+		   size_t i, struct nrp_error *err)
 {
-	const struct nrp_lane_spec spec[2] = { i ? run->spec[i - 1] : run->host, run->spec[i] };
-	const struct nrp_scan_lane *const scan[2] = { i ? &run->scan[i - 1] : NULL, &run->scan[i] };
-	struct nrp_ablation_step *s = &a->step[i];
-	struct nrp_comparison c;
+	const struct nrp_lane_spec spec[2] = { from < 0 ? run->host : run->spec[from],
+					       run->spec[i] };
+	const struct nrp_scan_lane *const scan[2] = { from < 0 ? NULL : &run->scan[from],
+						      &run->scan[i] };
 	struct nrp_replay replay;
 	int r = nrp_replay_run_scanned(&replay, run->store, run->capture, run->verify, spec, scan,
 				       err);
 
 	if (r < 0)
 		return r;
-	name_step(s, i);
-	s->host = nrp_replay_scans_as_host(&replay, 1);
-	s->discriminated = !i || !nrp_scan_lanes_alike(scan[0], scan[1]);
-	r = nrp_comparison_build(&c, &replay, run->capture, run->verify, err);
+	*ret_host = nrp_replay_scans_as_host(&replay, 1);
+	r = nrp_comparison_build(ret, &replay, run->capture, run->verify, err);
 	nrp_replay_clear(&replay);
+	return r;
+}
+
+/* The step by itself: what a replay of it against the host says. */
+static int replay_step(struct nrp_ablation *a, struct run *run, size_t i, struct nrp_error *err)
+{
+	struct nrp_ablation_step *s = &a->step[i];
+	struct nrp_comparison c;
+	int r = compare(&c, &s->host, run, -1, i, err);
+
 	if (r < 0)
 		return r;
-	r = take(s, &c, !i, err);
+	name_step(s, i);
+	s->discriminated = !i || !nrp_scan_lanes_alike(&run->scan[i - 1], &run->scan[i]);
+	for (size_t k = 0; r == 0 && k < NRP_ABLATION_METRICS; k++) {
+		const struct nrp_metric *from = nrp_comparison_metric(&c, metrics[k]);
+		struct nrp_ablation_metric *m = &s->metric[k];
+
+		if (!from) {
+			r = nrp_fail(err, NRP_INTERNAL, -EINVAL, NULL, -1, NULL,
+				     "a comparison has no %s", metrics[k]);
+			break;
+		}
+		snprintf(m->name, sizeof(m->name), "%s", from->name);
+		snprintf(m->unit, sizeof(m->unit), "%s", from->unit);
+		m->value = from->new_lane;
+		run->avoided[i][k] = from->avoided;
+		m->change = nrp_not_observable(from->new_lane.tier);
+	}
 	if (r == 0 && !i)
 		a->set = json_incref(c.set[0]);
 	nrp_comparison_clear(&c);
 	return r;
+}
+
+/* What step @i adds to the one before it, with the bounds of the pair. */
+static int find_change(struct nrp_ablation *a, const struct run *run, size_t i,
+		       struct nrp_error *err)
+{
+	struct nrp_ablation_step *s = &a->step[i];
+	struct nrp_comparison c;
+	bool host;
+	int r;
+
+	for (size_t k = 0; k < NRP_ABLATION_METRICS; k++)
+		if (!s->discriminated)
+			s->metric[k].change = nrp_exact(0, s->metric[k].value.tier);
+		else if (a->step[i - 1].host)
+			s->metric[k].change = negative(run->avoided[i][k]);
+		else if (s->host)
+			s->metric[k].change = run->avoided[i - 1][k];
+	if (!s->discriminated || a->step[i - 1].host || s->host)
+		return 0;
+	r = compare(&c, &host, run, (int)i - 1, i, err);
+	if (r < 0)
+		return r;
+	for (size_t k = 0; k < NRP_ABLATION_METRICS; k++)
+		s->metric[k].change = negative(nrp_comparison_metric(&c, metrics[k])->avoided);
+	nrp_comparison_clear(&c);
+	return 0;
 }
 
 int nrp_ablation_run(struct nrp_ablation *ret, struct nrp_store *store,
@@ -165,6 +198,8 @@ int nrp_ablation_run(struct nrp_ablation *ret, struct nrp_store *store,
 		return r;
 	for (size_t i = 0; r == 0 && i < NRP_ABLATION_STEPS; i++)
 		r = replay_step(&a, &run, i, err);
+	for (size_t i = 1; r == 0 && i < NRP_ABLATION_STEPS; i++)
+		r = find_change(&a, &run, i, err);
 	for (size_t i = 0; i < NRP_ABLATION_STEPS; i++)
 		nrp_scan_lane_clear(&run.scan[i]);
 	if (r < 0)

@@ -4,7 +4,7 @@
  * they came: P0, the scan delay, the PID filter (P1), passes counted per VMA, partly scanned VMAs,
  * forced scans (P2), stale VMAs (P3); spec scan.md 2 and 7.2.
  *
- * Each step is a lane of its own against the one before; what it adds has its own paired bounds. A
+ * Each step is a lane of its own; what it adds to the one before has the bounds of the pair. A
  * step whose scanner arms the same ranges as the one before, in every pass and whatever the unknown
  * facts are, changes nothing here: no decision of the capture tells the two apart.
  */

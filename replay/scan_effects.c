@@ -100,8 +100,11 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 			r = -ENOMEM;
 			break;
 		}
-		s->uncertain = lane->mm[i].uncertain;
-		s->diverged = lane->mm[i].diverged != 0;
+		/* A pointer may serve several in turn: what holds of one stays. */
+		if (lane->mm[i].uncertain &&
+		    (!s->uncertain || lane->mm[i].uncertain < s->uncertain))
+			s->uncertain = lane->mm[i].uncertain;
+		s->diverged |= lane->mm[i].diverged != 0;
 	}
 	for (size_t i = 0; r == 0 && lane && i < lane->nr_ranges; i++)
 		r = arm(e, &lane->range[i], ALL, 0);
