@@ -419,6 +419,18 @@ static bool may_lose_vma(const struct nrp_scan_effects *e, const struct nrp_hint
 						      vm_shared) != NRP_KNOWN_YES;
 }
 
+void nrp_scan_effects_prefetch(const struct nrp_scan_effects *e, const struct nrp_hint_fault *f)
+{
+	uint64_t page = nrp_page_of(f->addr, e->page_size, nrp_fault_pages(f));
+
+	if (e->lane) {
+		nrp_pages_prefetch(e->pages, f->mm, page);
+		nrp_scan_extra_prefetch(e->extra, f->mm, page);
+	}
+	if (e->filter)
+		nrp_scan_pte_lane_prefetch(e->filter, f->mm, page);
+}
+
 int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,
 			   const struct nrp_hint_fault *f, enum nrp_armed *ret)
 {

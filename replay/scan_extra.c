@@ -303,6 +303,11 @@ int nrp_scan_extra_fault(struct nrp_scan_extra *x, struct nrp_worlds *worlds,
 	return 0;
 }
 
+void nrp_scan_extra_prefetch(const struct nrp_scan_extra *x, uint64_t mm, uint64_t page)
+{
+	nrp_pages_prefetch(x->pages, mm, page);
+}
+
 /* ---- the end ------------------------------------------------------------------------ */
 
 /* Pages that are still armed when a thread arrives after their last extra arming. */

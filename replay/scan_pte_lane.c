@@ -60,6 +60,11 @@ struct nrp_scan_pte_lane *nrp_scan_pte_lane_free(struct nrp_scan_pte_lane *l)
 	return NULL;
 }
 
+void nrp_scan_pte_lane_prefetch(const struct nrp_scan_pte_lane *l, uint64_t mm, uint64_t page)
+{
+	nrp_pages_prefetch(l->pages, mm, page);
+}
+
 /* ---- answers ------------------------------------------------------------------------ */
 
 /* The shared copy-on-write test of the host let the page through. */
