@@ -92,6 +92,8 @@ struct nrp_builder {
 	bool paired[NRP_NR_METRICS];
 };
 
+/* {"value": .., "lower": .., "upper": .., "class": .., "tier": ..} (analysis/json.c). */
+json_t *nrp_quantity_json(const struct nrp_quantity *q);
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
 /* Costs of a lane whose passes come by modelled periods, and the note on it (analysis/cadence.c).

@@ -17,7 +17,7 @@ static json_t *number(bool has, double value)
 	return json_real(value);
 }
 
-static json_t *quantity(const struct nrp_quantity *q)
+json_t *nrp_quantity_json(const struct nrp_quantity *q)
 {
 	return json_pack("{s:o,s:o,s:o,s:s,s:i}", "value", number(q->has_value, q->value), "lower",
 			 number(q->has_lower, q->lower), "upper", number(q->has_upper, q->upper),
@@ -42,9 +42,9 @@ json_t *nrp_comparison_json(const struct nrp_comparison *c)
 
 		json_array_append_new(metrics,
 				      json_pack("{s:s,s:s,s:o,s:o,s:o}", "name", m->name, "unit",
-						m->unit, "old", quantity(&m->old_lane), "new",
-						quantity(&m->new_lane), "avoided",
-						quantity(&m->avoided)));
+						m->unit, "old", nrp_quantity_json(&m->old_lane),
+						"new", nrp_quantity_json(&m->new_lane), "avoided",
+						nrp_quantity_json(&m->avoided)));
 	}
 	for (size_t i = 0; i < c->nr_notes; i++)
 		json_array_append_new(notes, note(&c->note[i]));

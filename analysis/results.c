@@ -38,7 +38,7 @@ static void bind_optional(sqlite3_stmt *s, int i, bool has, double value)
 		sqlite3_bind_null(s, i);
 }
 
-static int bind_quantity(sqlite3_stmt *s, int i, const struct nrp_quantity *q)
+int nrp_results_bind_quantity(sqlite3_stmt *s, int i, const struct nrp_quantity *q)
 {
 	bind_optional(s, i, q->has_value, q->value);
 	bind_optional(s, i + 1, q->has_lower, q->lower);
@@ -160,9 +160,9 @@ static int save_metrics(const struct nrp_comparison *c, struct nrp_store *store,
 		sqlite3_bind_int64(s, 1, c->replay_id);
 		sqlite3_bind_text(s, 2, m->name, -1, SQLITE_STATIC);
 		sqlite3_bind_text(s, 3, m->unit, -1, SQLITE_STATIC);
-		at = bind_quantity(s, 4, &m->old_lane);
-		at = bind_quantity(s, at, &m->new_lane);
-		bind_quantity(s, at, &m->avoided);
+		at = nrp_results_bind_quantity(s, 4, &m->old_lane);
+		at = nrp_results_bind_quantity(s, at, &m->new_lane);
+		nrp_results_bind_quantity(s, at, &m->avoided);
 		r = finish(store, s, "store metrics", err);
 		if (r < 0)
 			return r;
@@ -369,8 +369,7 @@ static double optional(sqlite3_stmt *s, int column, bool *has)
 	return *has ? sqlite3_column_double(s, column) : 0;
 }
 
-/* Next column, or -1: a number that no comparison gives. */
-static int load_quantity(sqlite3_stmt *s, int i, struct nrp_quantity *q)
+int nrp_results_load_quantity(sqlite3_stmt *s, int i, struct nrp_quantity *q)
 {
 	const char *class = (const char *)sqlite3_column_text(s, i + 3);
 
@@ -454,11 +453,11 @@ static int load_metrics(struct nrp_comparison *c, struct nrp_store *store, struc
 
 		copy_text(m->name, sizeof(m->name), s, 0);
 		copy_text(m->unit, sizeof(m->unit), s, 1);
-		at = load_quantity(s, 2, &m->old_lane);
+		at = nrp_results_load_quantity(s, 2, &m->old_lane);
 		if (at > 0)
-			at = load_quantity(s, at, &m->new_lane);
+			at = nrp_results_load_quantity(s, at, &m->new_lane);
 		if (at > 0)
-			at = load_quantity(s, at, &m->avoided);
+			at = nrp_results_load_quantity(s, at, &m->avoided);
 		if (at < 0) {
 			r = damaged(store, err, "a stored metric is not a number");
 			break;

@@ -17,6 +17,11 @@ int nrp_save_scan_lanes(const struct nrp_comparison *c, struct nrp_store *store,
 int nrp_save_faults(const struct nrp_comparison *c, struct nrp_store *store,
 		    const struct nrp_replay *replay, struct nrp_error *err);
 
+/* Five columns from @i on: value, lower, upper, class, tier. Both return the next column. */
+int nrp_results_bind_quantity(sqlite3_stmt *s, int i, const struct nrp_quantity *q);
+/* -1: a number that no comparison gives. */
+int nrp_results_load_quantity(sqlite3_stmt *s, int i, struct nrp_quantity *q);
+
 /* Runs a statement whose values are bound, and makes it ready for the next ones. */
 int nrp_results_step(sqlite3_stmt *s, struct nrp_store *store, struct nrp_error *err);
 /* Of a statement that could not be prepared. */

@@ -2,6 +2,7 @@
 /* Reports for people. Tables by libsmartcols; the words of the notes wrapped to the width. */
 #include "analysis/compare_internal.h"
 #include "analysis/counters.h"
+#include "analysis/text_internal.h"
 #include "numareplay/text.h"
 #include "replay/host.h"
 
@@ -11,114 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DEFAULT_WIDTH 100
-
-/* ---- pieces ------------------------------------------------------------------------- */
-
-static struct libscols_table *table_new(size_t width, const char *const *headers,
-					unsigned int right)
-{
-	struct libscols_table *t = scols_new_table();
-
-	if (!t)
-		return NULL;
-	for (int i = 0; headers[i]; i++) {
-		struct libscols_column *c = scols_table_new_column(
-			t, headers[i], 1, right >> i & 1 ? SCOLS_FL_RIGHT : 0);
-
-		if (!c) {
-			scols_unref_table(t);
-			return NULL;
-		}
-	}
-	scols_table_set_termforce(t, SCOLS_TERMFORCE_ALWAYS);
-	scols_table_set_termwidth(t, width ? width : 400);
-	scols_table_enable_maxout(t, 0);
-	return t;
-}
-
-static void cell(struct libscols_line *line, size_t i, const char *text)
-{
-	if (line)
-		scols_line_set_data(line, i, text);
-}
-
-static void print_table(FILE *out, struct libscols_table *t)
-{
-	char *text = NULL, *p;
-
-	if (scols_print_table_to_string(t, &text) == 0 && text) {
-		/* The padding behind the last column is of no use in a pipe or a mail. */
-		for (p = text; *p;) {
-			size_t n = strcspn(p, "\n"), end = n;
-
-			while (end && p[end - 1] == ' ')
-				end--;
-			fprintf(out, "%.*s\n", (int)end, p);
-			p += n + (p[n] == '\n');
-		}
-	}
-	free(text);
-	scols_unref_table(t);
-}
-
-/* Words of @text, wrapped, with @indent blanks before each line but the first. */
-static void print_wrapped(FILE *out, const char *text, size_t width, size_t indent, size_t column)
-{
-	size_t limit = width ? width : DEFAULT_WIDTH;
-
-	while (*text) {
-		size_t n = strcspn(text, " ");
-
-		if (column > indent && column + 1 + n > limit) {
-			fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			fputc(' ', out);
-			column++;
-		}
-		fprintf(out, "%.*s", (int)n, text);
-		column += n;
-		text += n + (text[n] == ' ');
-	}
-	fputc('\n', out);
-}
-
-static void print_note(FILE *out, const char *code, const char *text, size_t width)
-{
-	fprintf(out, "  %s\n    ", code);
-	print_wrapped(out, text, width, 4, 4);
-}
-
-static void format_number(char *buf, size_t size, bool has, double value, const char *missing)
-{
-	if (!has)
-		snprintf(buf, size, "%s", missing);
-	else if (value == floor(value) && fabs(value) < 1e15)
-		snprintf(buf, size, "%.0f", value);
-	else
-		snprintf(buf, size, "%.1f", fabs(value) < 0.05 ? 0 : value);
-}
-
-/* "1279 [514, 6121]", "6121", "-" */
-static void format_quantity(char *buf, size_t size, const struct nrp_quantity *q)
-{
-	char value[48], lower[48], upper[48];
-
-	if (q->class == NRP_CLASS_NOT_OBSERVABLE) {
-		snprintf(buf, size, "-");
-		return;
-	}
-	format_number(value, sizeof(value), q->has_value, q->value, "?");
-	if (q->class == NRP_CLASS_EXACT) {
-		snprintf(buf, size, "%s", value);
-		return;
-	}
-	format_number(lower, sizeof(lower), q->has_lower, q->lower, "..");
-	format_number(upper, sizeof(upper), q->has_upper, q->upper, "..");
-	snprintf(buf, size, "%s [%s, %s]", value, lower, upper);
-}
 
 /* ---- rows --------------------------------------------------------------------------- */
 
@@ -150,7 +43,7 @@ static void format_json(char *buf, size_t size, const json_t *value, const char 
 	} else if (form == SECONDS) {
 		snprintf(buf, size, "%.3f", json_number_value(value) * 1e-9);
 	} else {
-		format_number(buf, size, true, json_number_value(value), "-");
+		nrp_text_value(buf, size, true, json_number_value(value), "-");
 	}
 }
 
@@ -164,7 +57,7 @@ static void print_rows(FILE *out, const json_t *rows, const struct column *colum
 
 	for (; columns[n].key && n < 15; n++)
 		headers[n] = columns[n].header;
-	t = table_new(width, headers, ~1u);
+	t = nrp_text_table(width, headers, ~1u);
 	json_array_foreach((json_t *)rows, i, row)
 	{
 		struct libscols_line *line = t ? scols_table_new_line(t, NULL) : NULL;
@@ -173,11 +66,11 @@ static void print_rows(FILE *out, const json_t *rows, const struct column *colum
 		for (size_t k = 0; k < n; k++) {
 			format_json(text, sizeof(text), json_object_get(row, columns[k].key), "-",
 				    columns[k].form);
-			cell(line, k, text);
+			nrp_text_cell(line, k, text);
 		}
 	}
 	if (t)
-		print_table(out, t);
+		nrp_text_print(out, t);
 }
 
 static const struct column starved_columns[] = {
@@ -294,14 +187,14 @@ static void list_names(FILE *out, const struct nrp_comparison *c, bool want_unmo
 	if (!list[0])
 		return;
 	fprintf(out, "%s\n  ", title);
-	print_wrapped(out, list, width, 2, 2);
+	nrp_text_wrapped(out, list, width, 2, 2);
 }
 
 static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t width)
 {
 	static const char *const headers[] = { "METRIC",           "UNIT", "OLD", "NEW", "AVOIDED",
 					       "CLASS OF AVOIDED", NULL };
-	struct libscols_table *t = table_new(width, headers, 0x1c);
+	struct libscols_table *t = nrp_text_table(width, headers, 0x1c);
 
 	for (size_t i = 0; t && i < c->nr_metrics; i++) {
 		const struct nrp_metric *m = &c->metric[i];
@@ -311,17 +204,17 @@ static void print_metrics(FILE *out, const struct nrp_comparison *c, size_t widt
 		if (hidden(m))
 			continue;
 		line = scols_table_new_line(t, NULL);
-		format_quantity(text[0], sizeof(text[0]), &m->old_lane);
-		format_quantity(text[1], sizeof(text[1]), &m->new_lane);
-		format_quantity(text[2], sizeof(text[2]), &m->avoided);
-		cell(line, 0, m->name);
-		cell(line, 1, m->unit);
+		nrp_text_quantity(text[0], sizeof(text[0]), &m->old_lane);
+		nrp_text_quantity(text[1], sizeof(text[1]), &m->new_lane);
+		nrp_text_quantity(text[2], sizeof(text[2]), &m->avoided);
+		nrp_text_cell(line, 0, m->name);
+		nrp_text_cell(line, 1, m->unit);
 		for (size_t k = 0; k < 3; k++)
-			cell(line, 2 + k, text[k]);
-		cell(line, 5, nrp_class_name(m->avoided.class));
+			nrp_text_cell(line, 2 + k, text[k]);
+		nrp_text_cell(line, 5, nrp_class_name(m->avoided.class));
 	}
 	if (t)
-		print_table(out, t);
+		nrp_text_print(out, t);
 }
 
 /* What a reader must know before the numbers. */
@@ -335,7 +228,7 @@ static void print_first(FILE *out, const struct nrp_comparison *c, size_t width)
 {
 	for (size_t i = 0; i < c->nr_notes; i++)
 		if (comes_first(&c->note[i]))
-			print_wrapped(out, c->note[i].text, width, 0, 0);
+			nrp_text_wrapped(out, c->note[i].text, width, 0, 0);
 }
 
 char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
@@ -360,7 +253,7 @@ char *nrp_comparison_text(const struct nrp_comparison *c, size_t width)
 	fprintf(out, "Notes\n");
 	for (size_t i = 0; i < c->nr_notes; i++)
 		if (!comes_first(&c->note[i])) {
-			print_note(out, c->note[i].code, c->note[i].text, width);
+			nrp_text_note(out, c->note[i].code, c->note[i].text, width);
 			print_note_rows(out, &c->note[i], width);
 		}
 	if (fclose(out) != 0) {
@@ -385,7 +278,7 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 {
 	static const char *const headers[] = { "VARIANT",   "DECISIONS", "AGREE", "DISAGREE",
 					       "UNDECIDED", "",          NULL };
-	struct libscols_table *t = table_new(width, headers, 0x1e);
+	struct libscols_table *t = nrp_text_table(width, headers, 0x1e);
 	bool any = false;
 
 	fprintf(out, "%s: %s", k->family, k->variant[k->chosen].variant);
@@ -413,13 +306,13 @@ static void print_check(FILE *out, const struct nrp_verify_check *k, size_t widt
 		else if (v->excluded_by > k->variant[k->chosen].excluded_by)
 			snprintf(remark, sizeof(remark), "contradicted by %llu faults",
 				 (unsigned long long)v->excluded_by);
-		cell(line, 0, v->variant);
+		nrp_text_cell(line, 0, v->variant);
 		for (size_t c = 0; c < 4; c++)
-			cell(line, 1 + c, n[c]);
-		cell(line, 5, remark);
+			nrp_text_cell(line, 1 + c, n[c]);
+		nrp_text_cell(line, 5, remark);
 	}
 	if (t)
-		print_table(out, t);
+		nrp_text_print(out, t);
 	print_matches(out, k);
 	if (!k->nr_rules) {
 		fputc('\n', out);
@@ -442,7 +335,7 @@ static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 	static const char *const headers[] = {
 		"COUNTER", "TRACE", "VMSTAT", "DIFFERENCE", "", NULL
 	};
-	struct libscols_table *t = table_new(width, headers, 0x0e);
+	struct libscols_table *t = nrp_text_table(width, headers, 0x0e);
 
 	for (size_t i = 0; t && i < v->nr_counters; i++) {
 		const struct nrp_verify_counter *k = &v->counter[i];
@@ -453,16 +346,16 @@ static void print_counters(FILE *out, const struct nrp_verify *v, size_t width)
 		snprintf(n[0], sizeof(n[0]), "%lld", (long long)k->trace);
 		snprintf(n[1], sizeof(n[1]), "%lld", (long long)k->vmstat);
 		snprintf(n[2], sizeof(n[2]), "%lld", (long long)k->difference);
-		cell(line, 0, k->name);
+		nrp_text_cell(line, 0, k->name);
 		for (size_t c = 0; c < 3; c++)
-			cell(line, 1 + c, n[c]);
-		cell(line, 4,
-		     !k->ok      ? explained ? explained : "does not add up"
-		     : explained ? explained
-				 : "");
+			nrp_text_cell(line, 1 + c, n[c]);
+		nrp_text_cell(line, 4,
+			      !k->ok      ? explained ? explained : "does not add up"
+			      : explained ? explained
+					  : "");
 	}
 	if (t && v->nr_counters) {
-		print_table(out, t);
+		nrp_text_print(out, t);
 		fputc('\n', out);
 	} else if (t) {
 		scols_unref_table(t);
@@ -479,7 +372,7 @@ static void print_coverage(FILE *out, const struct nrp_verify *v, size_t width)
 
 	if (!v->nr_coverage)
 		return;
-	t = table_new(width, headers, 0x7e);
+	t = nrp_text_table(width, headers, 0x7e);
 	for (size_t i = 0; t && i < v->nr_coverage && i < COVERAGE_LINES; i++) {
 		const struct nrp_coverage *c = &v->coverage[i];
 		struct libscols_line *line = scols_table_new_line(t, NULL);
@@ -493,10 +386,10 @@ static void print_coverage(FILE *out, const struct nrp_verify *v, size_t width)
 			snprintf(text[4 + k], sizeof(text[0]), "%llu",
 				 (unsigned long long)c->pages_seen[k]);
 		for (size_t k = 0; k < 7; k++)
-			cell(line, k, text[k]);
+			nrp_text_cell(line, k, text[k]);
 	}
 	if (t)
-		print_table(out, t);
+		nrp_text_print(out, t);
 	if (v->nr_coverage > COVERAGE_LINES)
 		fprintf(out, "  and %zu more address spaces (table coverage)\n",
 			v->nr_coverage - COVERAGE_LINES);
@@ -552,7 +445,7 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 	if (v->nr_notes)
 		fprintf(out, "notes\n");
 	for (size_t i = 0; i < v->nr_notes; i++)
-		print_note(out, v->note[i].code, v->note[i].text, width);
+		nrp_text_note(out, v->note[i].code, v->note[i].text, width);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
@@ -570,7 +463,7 @@ static void count_cell(struct libscols_line *line, size_t i, struct nrp_count c)
 		snprintf(text, sizeof(text), "%" PRId64, c.value);
 	else
 		snprintf(text, sizeof(text), "%s", c.state == NRP_COUNT_MISSING ? "-" : "?");
-	cell(line, i, text);
+	nrp_text_cell(line, i, text);
 }
 
 static void print_counts(FILE *out, const struct nrp_counters_report *r, size_t width)
@@ -578,7 +471,7 @@ static void print_counts(FILE *out, const struct nrp_counters_report *r, size_t 
 	static const char *const headers[] = {
 		"COUNTER", "BEFORE", "AFTER", "DELTA", "CLASS", NULL
 	};
-	struct libscols_table *t = table_new(width, headers, 0x0e);
+	struct libscols_table *t = nrp_text_table(width, headers, 0x0e);
 	size_t others = 0, shown = 0;
 
 	for (size_t i = 0; t && i < r->nr_rows; i++) {
@@ -592,14 +485,14 @@ static void print_counts(FILE *out, const struct nrp_counters_report *r, size_t 
 		}
 		shown++;
 		line = scols_table_new_line(t, NULL);
-		cell(line, 0, row->name);
+		nrp_text_cell(line, 0, row->name);
 		count_cell(line, 1, row->before);
 		count_cell(line, 2, row->after);
 		count_cell(line, 3, row->delta);
-		cell(line, 4, nrp_class_name(nrp_counters_class(row)));
+		nrp_text_cell(line, 4, nrp_class_name(nrp_counters_class(row)));
 	}
 	if (t && shown)
-		print_table(out, t);
+		nrp_text_print(out, t);
 	else if (t)
 		scols_unref_table(t);
 	if (others)
@@ -621,7 +514,7 @@ static void print_invariants(FILE *out, const struct nrp_counters_report *r, siz
 			r->nr_runs == 2 ? "  " : "", v->name, answers[v->holds + 1],
 			v->holds == NRP_FALSE ? " (" : "", v->holds == NRP_FALSE ? explained : "",
 			v->holds == NRP_FALSE ? ")" : "");
-		print_wrapped(out, v->text, width, 6, 6);
+		nrp_text_wrapped(out, v->text, width, 6, 6);
 	}
 	fputc('\n', out);
 }
@@ -631,7 +524,7 @@ static void print_limiter(FILE *out, const struct nrp_counters_report *r, size_t
 	static const char *const headers[] = { "RUN",      "REMOTE FAULTS",   "HUGE UPDATES",
 					       "MIGRATED", "MIGRATED/REMOTE", "ATTEMPTED AT MOST",
 					       "QUOTA",    "NEEDS",           NULL };
-	struct libscols_table *t = table_new(width, headers, 0xfe);
+	struct libscols_table *t = nrp_text_table(width, headers, 0xfe);
 
 	fprintf(out, "Migration limiter: %" PRId64 " pages to one node in a window of ",
 		r->options.quota);
@@ -653,22 +546,22 @@ static void print_limiter(FILE *out, const struct nrp_counters_report *r, size_t
 		else if (l->has_share)
 			snprintf(needs, sizeof(needs), "%.1f %%", l->share_of_run * 100);
 		snprintf(quota, sizeof(quota), "%" PRId64, r->options.quota);
-		cell(line, 0, nrp_counters_run_name(r, run));
+		nrp_text_cell(line, 0, nrp_counters_run_name(r, run));
 		count_cell(line, 1, l->remote_faults);
 		count_cell(line, 2, l->huge_pte_updates);
 		count_cell(line, 3, l->migrated);
-		cell(line, 4, share);
+		nrp_text_cell(line, 4, share);
 		count_cell(line, 5, l->upper_bound);
-		cell(line, 6, quota);
-		cell(line, 7, needs);
+		nrp_text_cell(line, 6, quota);
+		nrp_text_cell(line, 7, needs);
 	}
 	if (t)
-		print_table(out, t);
+		nrp_text_print(out, t);
 	for (int run = 0; run < r->nr_runs; run++) {
 		const struct nrp_counters_limiter *l = &r->limiter[run];
 
 		fprintf(out, "  %s:", nrp_counters_run_name(r, run));
-		print_wrapped(out, l->text, width, 4, 5 + strlen(nrp_counters_run_name(r, run)));
+		nrp_text_wrapped(out, l->text, width, 4, 5 + strlen(nrp_counters_run_name(r, run)));
 		if (l->has_even_share)
 			fprintf(out,
 				"    with equal parts for %" PRId64 " nodes, %.1f %% of one part\n",
@@ -696,7 +589,7 @@ char *nrp_counters_text(const struct nrp_counters_report *r, size_t width)
 	print_limiter(out, r, width);
 	fprintf(out, "Notes\n");
 	for (size_t i = 0; i < r->nr_notes; i++)
-		print_note(out, r->note[i].code, r->note[i].text, width);
+		nrp_text_note(out, r->note[i].code, r->note[i].text, width);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

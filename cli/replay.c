@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "analysis/compare.h"
+#include "cli/ablation.h"
 #include "cli/common.h"
 #include "cli/options.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_CADENCE, OPT_CAPTURE, OPT_JSON };
+enum { OPT_OLD, OPT_NEW, OPT_SET, OPT_ABLATION, OPT_CADENCE, OPT_CAPTURE, OPT_JSON };
 
 static const struct cli_option options[] = {
 	[OPT_OLD] = { "old", 0, "P", "old policy (default: host)" },
 	[OPT_NEW] = { "new", 0, "P", "new policy" },
 	[OPT_SET] = { "set", 0, "K=V", "parameter: [old:|new:]FAMILY.PARAM=VALUE or PARAM=VALUE" },
+	[OPT_ABLATION] = { "ablation", 0, NULL,
+			   "instead of --new: scan.vma from P0 to P3, one rule after the other" },
 	[OPT_CADENCE] = { "cadence", 0, "C",
 			  "when scan passes come: observed (default), or modelled by scan.period" },
 	[OPT_CAPTURE] = { "capture", 0, "NAME|ID", "which capture, where there are several" },
-	[OPT_JSON] = { "json", 0, NULL, "print the document numareplay.comparison/1" },
+	[OPT_JSON] = { "json", 0, NULL,
+		       "print the document numareplay.comparison/1, numareplay.ablation/1" },
 	{ NULL, 0, NULL, NULL },
 };
 
@@ -37,7 +41,9 @@ static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2]
 	int r = nrp_lane_parse(&lane[0], old_text ? old_text : "host", err);
 
 	if (r == 0)
-		r = nrp_lane_parse(&lane[1], cli_value(args, OPT_NEW), err);
+		r = nrp_lane_parse(
+			&lane[1], cli_given(args, OPT_ABLATION) ? "host" : cli_value(args, OPT_NEW),
+			err);
 	if (r == 0)
 		r = parse_cadence(cli_value(args, OPT_CADENCE), lane, err);
 	for (size_t i = 0; r == 0 && i < args->option[OPT_SET].count; i++)
@@ -114,7 +120,12 @@ static enum nrp_status run(const struct cli_args *args)
 	enum nrp_status s;
 	bool save;
 
-	if (!cli_given(args, OPT_NEW)) {
+	if (cli_given(args, OPT_ABLATION) &&
+	    (cli_given(args, OPT_OLD) || cli_given(args, OPT_NEW))) {
+		cli_error_text("--ablation chooses its lanes itself: leave out --old and --new");
+		return NRP_USAGE;
+	}
+	if (!cli_given(args, OPT_NEW) && !cli_given(args, OPT_ABLATION)) {
 		cli_error_text("name the new policy: --new P (numareplay policies lists them)");
 		return NRP_USAGE;
 	}
@@ -126,7 +137,12 @@ static enum nrp_status run(const struct cli_args *args)
 		nrp_store_close(store);
 		return cli_error(&err);
 	}
-	if (compare(&comparison, store, &capture, lane, save, &err) < 0) {
+	if (cli_given(args, OPT_ABLATION)) {
+		s = nrp_cli_ablation(store, &capture, &lane[1], save, cli_given(args, OPT_JSON));
+		if (s == NRP_DONE && !save)
+			cli_error_text("%s: is not writable: the ablation is not stored",
+				       args->file[0]);
+	} else if (compare(&comparison, store, &capture, lane, save, &err) < 0) {
 		s = cli_error(&err);
 	} else {
 		s = cli_given(args, OPT_JSON)
@@ -144,13 +160,16 @@ static enum nrp_status run(const struct cli_args *args)
 
 const struct cli_command cli_replay = {
 	.name = "replay",
-	.synopsis = "DB [--old P] --new P [--set K=V ..] [--cadence C]",
+	.synopsis = "DB [--old P] --new P | --ablation [--set K=V ..] [--cadence C]",
 	.summary = "replay an old and a new policy and say what differs",
 	.details =
 		"P is host, off, a kernel profile (linux-6.12) or [PROFILE,]FAMILY=VARIANT[,..].\n"
 		"Families not named are the host's own, as verify finds them. The result is "
 		"stored;\n"
-		"the same comparison again replaces it.",
+		"the same comparison again replaces it.\n"
+		"--ablation adds the rules of scan.vma one after the other, from P0 to P3, and "
+		"says what\n"
+		"each changes; settings are those of all steps.",
 	.min_files = 1,
 	.max_files = 1,
 	.options = options,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "analysis/compare.h"
+#include "cli/ablation.h"
 #include "cli/common.h"
 #include "cli/info.h"
 #include "cli/options.h"
@@ -28,6 +29,22 @@ struct request {
 	struct nrp_error err;
 };
 
+/* Prints a comparison's document, with the capture's ablation if one is stored. */
+static enum nrp_status print_with_ablation(struct request *q, json_t *doc)
+{
+	json_t *ablation = NULL;
+	bool found;
+	enum nrp_status s = nrp_cli_stored_ablation(q->store, &q->capture, &ablation, &found);
+
+	if (s != NRP_DONE) {
+		json_decref(doc);
+		return s;
+	}
+	if (found)
+		json_object_set_new(doc, "ablation", ablation);
+	return cli_print_json(doc);
+}
+
 /* With @list the JSON document goes there instead of to the output. */
 static enum nrp_status print_one(struct request *q, int64_t id, json_t *list)
 {
@@ -45,10 +62,25 @@ static enum nrp_status print_one(struct request *q, int64_t id, json_t *list)
 	if (list)
 		json_array_append_new(list, nrp_comparison_json(&c));
 	else
-		s = q->json ? cli_print_json(nrp_comparison_json(&c))
+		s = q->json ? print_with_ablation(q, nrp_comparison_json(&c))
 			    : cli_print_text(nrp_comparison_text(&c, cli_width()));
 	nrp_comparison_clear(&c);
 	return s;
+}
+
+/* The capture's ablation, below the newest comparison or in its place; *ret_found: there is one. */
+static enum nrp_status print_ablation(struct request *q, bool alone, bool *ret_found)
+{
+	json_t *doc = NULL;
+	enum nrp_status s;
+
+	if (!q->json)
+		return nrp_cli_stored_ablation(q->store, &q->capture, NULL, ret_found);
+	*ret_found = false;
+	if (!alone)
+		return NRP_DONE; /* it is in the document */
+	s = nrp_cli_stored_ablation(q->store, &q->capture, &doc, ret_found);
+	return s == NRP_DONE && *ret_found ? cli_print_json(doc) : s;
 }
 
 /* Ids of the capture's replays, oldest first; *ret is malloc'd. */
@@ -123,14 +155,19 @@ static enum nrp_status print_replays(struct request *q, const char *which)
 {
 	int64_t *ids = NULL;
 	size_t n = 0;
+	bool found;
 	enum nrp_status s = NRP_DONE;
 
 	if (list_replays(q, &ids, &n) < 0)
 		return cli_error(&q->err);
 	if (!n) {
-		s = print_summary(q);
+		s = print_ablation(q, true, &found);
+		if (s == NRP_DONE && !found)
+			s = print_summary(q);
 	} else if (!which) {
 		s = print_one(q, 0, NULL);
+		if (s == NRP_DONE)
+			s = print_ablation(q, false, &found);
 	} else if (!strcmp(which, "all")) {
 		json_t *list = q->json ? json_array() : NULL;
 

@@ -333,27 +333,64 @@ static int prepare_pte(struct nrp_replay *r, struct nrp_store *store,
 	return 0;
 }
 
-static int run_scan_lane(struct nrp_replay *r, int i, struct nrp_store *store,
-			 const struct nrp_capture *capture, struct nrp_error *err)
+struct nrp_scan_lane_config nrp_replay_scan_config(const struct nrp_lane_spec *spec,
+						   const struct nrp_host_facts *facts)
 {
-	struct nrp_replay_lane *lane = &r->lane[i];
-	int8_t v = lane->variant[NRP_FAMILY_SCAN_VMA];
-	struct nrp_scan_lane_config config = { .scan_size_mb = scan_size(r, &lane->spec),
-					       .scan_delay_ms = scan_delay(r, &lane->spec),
-					       .rules_off =
-						       rules_off(&lane->spec, NRP_FAMILY_SCAN_VMA),
-					       .gains_shmem = lane->gains_shmem };
-	int ret;
+	return (struct nrp_scan_lane_config){
+		.variant = (enum nrp_scan_vma_variant)spec->variant[NRP_FAMILY_SCAN_VMA],
+		.scan_size_mb = nrp_lane_get(spec, -1, "scan.size_mb", nrp_scan_size_mb(facts)),
+		.scan_delay_ms =
+			nrp_lane_get(spec, -1, "scan.delay_ms", nrp_host_scan_delay_ms(facts)),
+		.rules_off = rules_off(spec, NRP_FAMILY_SCAN_VMA),
+	};
+}
+
+/* Does lane @i need a scanner of its own that can be replayed? */
+static bool wants_scan_lane(struct nrp_replay *r, int i)
+{
+	const struct nrp_replay_lane *lane = &r->lane[i];
 
 	if (lane->off || (same_scanner(r, i, NRP_FAMILY_SCAN_VMA) && !lane->gains_shmem))
-		return 0;
-	if (!r->has_scan || v < 0) {
-		r->unknown[NRP_FAMILY_SCAN_VMA] = true;
-		return 0;
+		return false;
+	if (r->has_scan && lane->variant[NRP_FAMILY_SCAN_VMA] >= 0)
+		return true;
+	r->unknown[NRP_FAMILY_SCAN_VMA] = true;
+	return false;
+}
+
+/* The lanes' scanners, in one walk over the records; or as they are given. */
+static int run_scan_lanes(struct nrp_replay *r, struct nrp_store *store,
+			  const struct nrp_capture *capture, struct nrp_error *err)
+{
+	struct nrp_scan_lane_config config[2];
+	struct nrp_scan_lane scan[2];
+	size_t n = 0, at = 0;
+	int ret;
+
+	for (int i = 0; i < 2; i++) {
+		struct nrp_replay_lane *lane = &r->lane[i];
+
+		if (!wants_scan_lane(r, i))
+			continue;
+		lane->has_scan = true;
+		if (lane->lent_scan && !lane->gains_shmem) {
+			lane->scan = *lane->lent_scan;
+			continue;
+		}
+		lane->lent_scan = NULL;
+		config[n] = nrp_replay_scan_config(&lane->spec, &capture->facts);
+		config[n].variant = (enum nrp_scan_vma_variant)lane->variant[NRP_FAMILY_SCAN_VMA];
+		config[n++].gains_shmem = lane->gains_shmem;
 	}
-	config.variant = (enum nrp_scan_vma_variant)v;
-	ret = nrp_scan_lane_run(&lane->scan, store, capture, &config, err);
-	lane->has_scan = ret == 0;
+	ret = nrp_scan_lanes_run(scan, store, capture, config, n, err);
+	for (int i = 0; i < 2; i++) {
+		if (!r->lane[i].has_scan || r->lane[i].lent_scan)
+			continue;
+		if (ret == 0)
+			r->lane[i].scan = scan[at++];
+		else
+			r->lane[i].has_scan = false;
+	}
 	return ret;
 }
 
@@ -393,10 +430,10 @@ static int prepare_scanner(struct nrp_replay *r, struct nrp_store *store,
 
 	if (ret == 0 && asks_for(r, NRP_FAMILY_SCAN_PTE))
 		ret = prepare_pte(r, store, capture, err);
-	for (int i = 0; ret == 0 && i < 2; i++) {
+	for (int i = 0; ret == 0 && i < 2; i++)
 		prepare_shmem(r, i);
-		ret = run_scan_lane(r, i, store, capture, err);
-	}
+	if (ret == 0)
+		ret = run_scan_lanes(r, store, capture, err);
 	r->assumed[NRP_FAMILY_SCAN_SHMEM] = asks_for(r, NRP_FAMILY_SCAN_SHMEM);
 	r->assumed[NRP_FAMILY_SCAN_PTE] = asks_for(r, NRP_FAMILY_SCAN_PTE) && r->pte_host < 0;
 	return ret;
@@ -663,6 +700,11 @@ int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 	if (ret == 0)
 		ret = run_hugetlb(r, store, capture, err);
 	return ret < 0 ? ret : prepare_scanner(r, store, capture, err);
+}
+
+bool nrp_replay_scans_as_host(const struct nrp_replay *r, int lane)
+{
+	return same_scanner(r, lane, NRP_FAMILY_SCAN_VMA);
 }
 
 bool nrp_replay_as_host(const struct nrp_replay *r, int i)

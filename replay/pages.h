@@ -10,9 +10,17 @@ struct nrp_pages;
 
 /* @payload bytes per page, zeroed on first use. NULL: out of memory. */
 struct nrp_pages *nrp_pages_new(size_t payload);
+/*
+ * The same for pages that come in runs of addresses: NRP_PAGES_BLOCK aligned neighbours lie side by
+ * side and take the memory of all as soon as one is there.
+ */
+struct nrp_pages *nrp_pages_new_dense(size_t payload);
+#define NRP_PAGES_BLOCK 16
 struct nrp_pages *nrp_pages_free(struct nrp_pages *pages);
 /* Payload of a page, made on first use; valid until the next call. NULL: out of memory. */
 void *nrp_pages_get(struct nrp_pages *pages, uint64_t mm, uint64_t page);
+/* Begins to fetch what nrp_pages_get() will look at. */
+void nrp_pages_prefetch(const struct nrp_pages *pages, uint64_t mm, uint64_t page);
 /*
  * Walks all pages in no particular but reproducible order: start with *position = 0; NULL at the
  * end.

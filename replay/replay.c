@@ -10,7 +10,8 @@ void nrp_replay_clear(struct nrp_replay *replay)
 {
 	for (int i = 0; i < 2; i++) {
 		nrp_ratelimit_lane_clear(&replay->lane[i].e0);
-		nrp_scan_lane_clear(&replay->lane[i].scan);
+		if (!replay->lane[i].lent_scan)
+			nrp_scan_lane_clear(&replay->lane[i].scan);
 		nrp_hugetlb_result_clear(&replay->lane[i].hugetlb);
 	}
 	nrp_hugetlb_result_clear(&replay->hugetlb_record);
@@ -158,16 +159,39 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		   const struct nrp_lane_spec *old_spec, const struct nrp_lane_spec *new_spec,
 		   struct nrp_error *err)
 {
+	const struct nrp_lane_spec spec[2] = { *old_spec, *new_spec };
+	const struct nrp_scan_lane *const none[2] = { NULL, NULL };
+
+	return nrp_replay_run_scanned(ret, store, capture, verify, spec, none, err);
+}
+
+int nrp_replay_scan(struct nrp_scan_lane *ret, struct nrp_store *store,
+		    const struct nrp_capture *capture, const struct nrp_lane_spec *spec,
+		    size_t nr_lanes, struct nrp_error *err)
+{
+	struct nrp_scan_lane_config config[NRP_MAX_SCAN_LANES];
+
+	for (size_t i = 0; i < nr_lanes && i < NRP_MAX_SCAN_LANES; i++)
+		config[i] = nrp_replay_scan_config(&spec[i], &capture->facts);
+	return nrp_scan_lanes_run(ret, store, capture, config, nr_lanes, err);
+}
+
+int nrp_replay_run_scanned(struct nrp_replay *ret, struct nrp_store *store,
+			   const struct nrp_capture *capture, const struct nrp_verify *verify,
+			   const struct nrp_lane_spec spec[2],
+			   const struct nrp_scan_lane *const scan[2], struct nrp_error *err)
+{
 	struct nrp_capture cap = *capture; /* shallow: only HZ may change */
-	struct nrp_replay r = { .lane = { { .spec = *old_spec }, { .spec = *new_spec } } };
+	struct nrp_replay r = { .lane = { { .spec = spec[0], .lent_scan = scan[0] },
+					  { .spec = spec[1], .lent_scan = scan[1] } } };
 	int e;
 
 	/* One host has one tick rate: whichever lane names it. */
 	cap.facts.hz = (int64_t)nrp_lane_get(
-		new_spec, -1, "hz",
-		nrp_lane_get(old_spec, -1, "hz",
+		&spec[1], -1, "hz",
+		nrp_lane_get(&spec[0], -1, "hz",
 			     capture->facts.hz > 0 ? (uint64_t)capture->facts.hz : 0));
-	e = check_request(&cap, verify, old_spec, new_spec, store, err);
+	e = check_request(&cap, verify, &spec[0], &spec[1], store, err);
 	if (e < 0)
 		return e;
 	if (cap.facts.hz <= 0)

@@ -34,7 +34,9 @@ struct nrp_replay_lane {
 	struct nrp_ratelimit_lane e0; /* every recorded attempt judged where it was */
 	/* Where the scanner is not the host's: */
 	struct nrp_scan_lane scan;
-	bool has_scan;                     /* scan is filled: scan.vma differs */
+	bool has_scan; /* scan is filled: scan.vma differs */
+	const struct nrp_scan_lane
+		*lent_scan;                /* then a copy of this, which is another's; or NULL */
 	struct nrp_lock_result lock;       /* munmap.lock; if the host's locks are known */
 	bool own_lock;                     /* not as on the host */
 	struct nrp_hugetlb_result hugetlb; /* hugetlb.count; if the host's is known */
@@ -159,5 +161,22 @@ int nrp_replay_run(struct nrp_replay *ret, struct nrp_store *store,
 		   const struct nrp_lane_spec *old_spec, const struct nrp_lane_spec *new_spec,
 		   struct nrp_error *err);
 void nrp_replay_clear(struct nrp_replay *replay);
+/*
+ * The same where the lanes' scanners have been run already: @scan[i] is taken for lane i if it
+ * needs one, and stays the caller's, until the replay is cleared; NULL: it is run.
+ */
+int nrp_replay_run_scanned(struct nrp_replay *ret, struct nrp_store *store,
+			   const struct nrp_capture *capture, const struct nrp_verify *verify,
+			   const struct nrp_lane_spec spec[2],
+			   const struct nrp_scan_lane *const scan[2], struct nrp_error *err);
+/* Does lane @lane's scan.vma make every decision that the host's made, as far as is known? */
+bool nrp_replay_scans_as_host(const struct nrp_replay *replay, int lane);
+/*
+ * Runs the scanners of lanes that name a scan.vma variant in one walk over the records, up to
+ * NRP_MAX_SCAN_LANES; clear each of @ret. As nrp_scan_lanes_run().
+ */
+int nrp_replay_scan(struct nrp_scan_lane *ret, struct nrp_store *store,
+		    const struct nrp_capture *capture, const struct nrp_lane_spec *spec,
+		    size_t nr_lanes, struct nrp_error *err);
 
 #endif

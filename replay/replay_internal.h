@@ -13,6 +13,9 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 /* Which families decide nothing on this capture, and what scan lanes the others need. */
 int nrp_replay_prepare(struct nrp_replay *r, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err);
+/* What a lane whose scan.vma is named scans with; settings that it does not name are the host's. */
+struct nrp_scan_lane_config nrp_replay_scan_config(const struct nrp_lane_spec *spec,
+						   const struct nrp_host_facts *facts);
 /* Families in which the lanes are not known to be the same. */
 void nrp_replay_compare_families(struct nrp_replay *r);
 /* Does the lane do what the host did, limiter and filter apart? */

@@ -302,8 +302,12 @@ static void prefetch(const struct feed *d, const struct nrp_replay_stream *strea
 	const struct nrp_hint_fault *soon = nrp_replay_stream_ahead(stream, SOON);
 	const struct nrp_hint_fault *later = nrp_replay_stream_ahead(stream, 2 * SOON);
 
-	if (soon && later)
-		nrp_worlds_prefetch(d->worlds, soon, later);
+	if (!soon || !later)
+		return;
+	nrp_worlds_prefetch(d->worlds, soon, later);
+	for (int i = 0; i < 2; i++)
+		if (d->effects[i])
+			nrp_scan_effects_prefetch(d->effects[i], soon);
 }
 
 static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_error *err)
@@ -408,7 +412,10 @@ static int make_effects(struct feed *d, const struct nrp_capture *capture, uint6
 			nrp_scan_effects_lose_shmem(d->effects[i]);
 		if (ret == 0)
 			nrp_scan_effects_know(d->effects[i], d->r->pte_proofs);
-		*columns = ~UINT64_C(0);
+		*columns |= NRP_BIT(hint_fault, vm_start) | NRP_BIT(hint_fault, vm_end) |
+			    NRP_BIT(hint_fault, vm_flags) | NRP_BIT(hint_fault, page) |
+			    NRP_BIT(hint_fault, mapcount) | NRP_BIT(hint_fault, refcount) |
+			    NRP_BIT(hint_fault, mem_nid) | NRP_BIT(hint_fault, attempt_delay);
 	}
 	return ret;
 }

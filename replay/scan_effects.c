@@ -86,7 +86,7 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 	if (pte)
 		e->pte = *pte;
 	e->spaces = nrp_pages_new(sizeof(struct space));
-	e->pages = nrp_pages_new(sizeof(struct lane_page));
+	e->pages = nrp_pages_new_dense(sizeof(struct lane_page));
 	if (lane)
 		e->extra = nrp_scan_extra_new(e->page_size);
 	if (!e->spaces || !e->pages || (lane && !e->extra))
@@ -100,8 +100,11 @@ int nrp_scan_effects_new(struct nrp_scan_effects **ret, const struct nrp_capture
 			r = -ENOMEM;
 			break;
 		}
-		s->uncertain = lane->mm[i].uncertain;
-		s->diverged = lane->mm[i].diverged != 0;
+		/* A pointer may serve several in turn: what holds of one stays. */
+		if (lane->mm[i].uncertain &&
+		    (!s->uncertain || lane->mm[i].uncertain < s->uncertain))
+			s->uncertain = lane->mm[i].uncertain;
+		s->diverged |= lane->mm[i].diverged != 0;
 	}
 	for (size_t i = 0; r == 0 && lane && i < lane->nr_ranges; i++)
 		r = arm(e, &lane->range[i], ALL, 0);
@@ -414,6 +417,18 @@ static bool may_lose_vma(const struct nrp_scan_effects *e, const struct nrp_hint
 
 	return e->loses_shmem && nrp_scan_shmem_stays(NRP_SCAN_SHMEM_SH1, NRP_SCAN_SHMEM_SH0,
 						      vm_shared) != NRP_KNOWN_YES;
+}
+
+void nrp_scan_effects_prefetch(const struct nrp_scan_effects *e, const struct nrp_hint_fault *f)
+{
+	uint64_t page = nrp_page_of(f->addr, e->page_size, nrp_fault_pages(f));
+
+	if (e->lane) {
+		nrp_pages_prefetch(e->pages, f->mm, page);
+		nrp_scan_extra_prefetch(e->extra, f->mm, page);
+	}
+	if (e->filter)
+		nrp_scan_pte_lane_prefetch(e->filter, f->mm, page);
 }
 
 int nrp_scan_effects_fault(struct nrp_scan_effects *e, struct nrp_worlds *worlds,

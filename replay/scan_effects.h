@@ -47,6 +47,9 @@ int nrp_scan_effects_page_fault(struct nrp_scan_effects *effects,
 				const struct nrp_page_fault *fault);
 int nrp_scan_effects_range(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			   const struct nrp_scan_range *range);
+/* Begins to fetch what a fault that comes soon needs. */
+void nrp_scan_effects_prefetch(const struct nrp_scan_effects *effects,
+			       const struct nrp_hint_fault *fault);
 /* Is the fault there in the lane? @worlds have not seen it yet. */
 int nrp_scan_effects_fault(struct nrp_scan_effects *effects, struct nrp_worlds *worlds,
 			   const struct nrp_hint_fault *fault, enum nrp_armed *ret);

@@ -13,25 +13,30 @@
 struct cell {
 	/* The host's last two armings, ns; 0: none. */
 	uint64_t host, host_before;
-	uint64_t host_start, host_end;    /* range of the last one */
-	bool host_armed;                  /* it changed something, as far as known */
-	bool ever_armed;                  /* any one did, or may have */
-	uint64_t last_change;             /* the last arming that changed something, or may have */
-	uint64_t full_first, full_last;   /* armings that changed every entry of their range */
-	uint64_t fault[2];                /* last fault; last one that left its page elsewhere */
-	int16_t fault_nid[2];             /* where they left it, -1 unknown */
-	uint64_t lane[NRP_SCAN_RUNS];     /* the lane's last arming */
-	int16_t lane_nid[NRP_SCAN_RUNS];  /* whose pages that one passed over: REFUSES_NONE, -1
-					     unknown */
-	bool lane_as_host[NRP_SCAN_RUNS]; /* the host armed the same range then */
-	uint8_t apart;                    /* bit r: run r perhaps has a page of it elsewhere */
+	uint64_t host_start, host_end;  /* range of the last one */
+	bool host_armed;                /* it changed something, as far as known */
+	bool ever_armed;                /* any one did, or may have */
+	uint64_t last_change;           /* the last arming that changed something, or may have */
+	uint64_t full_first, full_last; /* armings that changed every entry of their range */
+	uint64_t fault[2];              /* last fault; last one that left its page elsewhere */
+	int16_t fault_nid[2];           /* where they left it, -1 unknown */
+	bool all_as_host;               /* the last arming of every run is the host's last one */
+	uint32_t apart;                 /* bit r: run r perhaps has a page of it elsewhere */
+	struct armed {
+		uint64_t time; /* the lane's last arming */
+		int16_t nid;   /* whose pages that one passed over: REFUSES_NONE, -1 unknown */
+		bool as_host;  /* the host armed the same range then */
+	} lane[];              /* of each run */
 };
 
 struct page_state {
-	uint64_t fault;             /* last recorded one, ns */
-	uint8_t had[NRP_SCAN_RUNS]; /* whether each run has it: enum nrp_known */
-	uint8_t apart;              /* bit r: run r perhaps lacks a fault that moved the page */
+	uint64_t fault; /* last recorded one, ns */
+	uint64_t had;   /* whether run r has it: enum nrp_known, in bits 2r and 2r + 1 */
+	uint32_t apart; /* bit r: run r perhaps lacks a fault that moved the page */
 };
+
+_Static_assert(NRP_MAX_EVIDENCE_RUNS <= 32, "bits of a page's state");
+#define ALL_YES (UINT64_MAX / 3 * NRP_KNOWN_YES)
 
 /* Entries of a VMA that the host armed and that no fault has answered; never fewer than there are.
  */
@@ -42,18 +47,21 @@ struct vma_state {
 struct nrp_scan_evidence {
 	struct nrp_pages *cells, *pages, *vmas;
 	uint64_t page_size, huge_size;
+	unsigned int nr_runs;
 };
 
-struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t huge_size)
+struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t huge_size,
+						unsigned int nr_runs)
 {
 	struct nrp_scan_evidence *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
+	e->nr_runs = nr_runs;
 	e->page_size = page_size;
 	e->huge_size = huge_size;
-	e->cells = nrp_pages_new(sizeof(struct cell));
-	e->pages = nrp_pages_new(sizeof(struct page_state));
+	e->cells = nrp_pages_new(sizeof(struct cell) + nr_runs * sizeof(struct armed));
+	e->pages = nrp_pages_new_dense(sizeof(struct page_state));
 	e->vmas = nrp_pages_new(sizeof(struct vma_state));
 	if (!e->cells || !e->pages || !e->vmas)
 		return nrp_scan_evidence_free(e);
@@ -126,7 +134,7 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 
 		if (!c)
 			return -ENOMEM;
-		lane = c->lane[run];
+		lane = c->lane[run].time;
 		s.touched |= unarmed_since(c, lane, pass);
 		s.as_host &= lane == c->host;
 		s.not_newer &= lane <= c->host;
@@ -136,8 +144,8 @@ static int summarize(struct nrp_scan_evidence *e, unsigned int run,
 				 c->host_end <= g->end;
 		/* What the lane passed over then and would not now, does not count. */
 		s.unchanged &= lane && lane >= c->last_change &&
-			       (c->lane_nid[run] == REFUSES_NONE ||
-				(pass->nid >= 0 && c->lane_nid[run] == pass->nid));
+			       (c->lane[run].nid == REFUSES_NONE ||
+				(pass->nid >= 0 && c->lane[run].nid == pass->nid));
 		s.never_armed &= c->host && !c->ever_armed && !c->fault[0];
 		s.apart |= pass->single_threaded && c->apart >> run & 1;
 	}
@@ -202,9 +210,12 @@ int nrp_scan_evidence_lane_range(struct nrp_scan_evidence *e, unsigned int run,
 
 		if (!c)
 			return -ENOMEM;
-		c->lane[run] = g->time;
-		c->lane_as_host[run] = as_host;
-		c->lane_nid[run] = (int16_t)(pass->single_threaded ? pass->nid : REFUSES_NONE);
+		c->lane[run] = (struct armed){
+			.time = g->time,
+			.nid = (int16_t)(pass->single_threaded ? pass->nid : REFUSES_NONE),
+			.as_host = as_host,
+		};
+		c->all_as_host = false;
 	}
 	return 0;
 }
@@ -232,6 +243,9 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 		c->ever_armed |= pages != 0;
 		if (pages != 0)
 			c->last_change = g->time;
+		c->all_as_host = true;
+		for (unsigned int r = 0; r < e->nr_runs; r++)
+			c->all_as_host &= c->lane[r].time == c->host;
 		if (full) {
 			c->full_last = g->time;
 			if (!c->full_first)
@@ -250,8 +264,8 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *e, const struct nrp_scan_e
 static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before, bool apart,
 				const struct nrp_hint_fault *f, unsigned int run)
 {
-	uint64_t lane = c->lane[run], armed = c->host;
-	int16_t passed_over = c->lane_nid[run];
+	uint64_t lane = c->lane[run].time, armed = c->host;
+	int16_t passed_over = c->lane[run].nid;
 
 	if (!lane || lane <= fault_before)
 		return NRP_KNOWN_NO; /* not armed by the lane since its last fault */
@@ -272,7 +286,7 @@ static enum nrp_known has_fault(const struct cell *c, uint64_t fault_before, boo
 	if (f->src_nid != passed_over)
 		return lane >= armed ? NRP_KNOWN_YES : NRP_KNOWN_NOT;
 	/* Passed over by both, as it lay on the scanner's node; only the host came by again. */
-	return lane < armed && c->lane_as_host[run] ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
+	return lane < armed && c->lane[run].as_host ? NRP_KNOWN_NO : NRP_KNOWN_NOT;
 }
 
 static void remember(struct cell *c, const struct nrp_hint_fault *f)
@@ -287,8 +301,22 @@ static void remember(struct cell *c, const struct nrp_hint_fault *f)
 	c->fault_nid[0] = nid;
 }
 
+/* Whether each run has the fault, by its own arming. */
+static uint64_t had_by_each(const struct nrp_scan_evidence *e, const struct cell *c,
+			    const struct page_state *p, const struct nrp_hint_fault *f)
+{
+	uint64_t had = 0;
+
+	/* Most lanes arm most ranges as the host did. */
+	if (c->all_as_host && c->host > p->fault && !p->apart)
+		return ALL_YES;
+	for (unsigned int r = 0; r < e->nr_runs; r++)
+		had |= (uint64_t)has_fault(c, p->fault, p->apart >> r & 1, f, r) << 2 * r;
+	return had;
+}
+
 int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_t vm_start,
-			    const struct nrp_hint_fault *f, enum nrp_known ret[NRP_SCAN_RUNS])
+			    const struct nrp_hint_fault *f, enum nrp_known *ret)
 {
 	bool moved = NRP_NULL(f, hint_fault, src_nid) || NRP_NULL(f, hint_fault, mem_nid) ||
 		     f->src_nid != f->mem_nid;
@@ -305,14 +333,13 @@ int nrp_scan_evidence_fault(struct nrp_scan_evidence *e, uint32_t space, uint64_
 	/* The first fault since the host armed it. */
 	if (c->host && p->fault < c->host)
 		v->armed -= v->armed < size ? v->armed : size;
-	for (int r = 0; r < NRP_SCAN_RUNS; r++) {
-		/* Two threads at the same entry: what holds for the first holds for the second. */
-		if (!p->fault || p->fault < c->host)
-			p->had[r] = (uint8_t)has_fault(c, p->fault, p->apart >> r & 1, f,
-						       (unsigned int)r);
-		ret[r] = (enum nrp_known)p->had[r];
+	/* Two threads at the same entry: what holds for the first holds for the second. */
+	if (!p->fault || p->fault < c->host)
+		p->had = had_by_each(e, c, p, f);
+	for (unsigned int r = 0; r < e->nr_runs; r++) {
+		ret[r] = (enum nrp_known)(p->had >> 2 * r & 3);
 		if (moved && ret[r] != NRP_KNOWN_YES)
-			p->apart |= (uint8_t)(1u << r);
+			p->apart |= UINT32_C(1) << r;
 	}
 	p->fault = f->time;
 	c->apart |= p->apart;

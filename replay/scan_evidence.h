@@ -19,10 +19,13 @@
 #define NRP_RUN_ARMS 1u     /* bit of a run: a range that may have armed something did */
 #define NRP_RUN_POSSIBLE 2u /* a fault that the lane may have had, it had */
 
+#define NRP_MAX_EVIDENCE_RUNS 32 /* of all lanes that share the evidence */
+
 struct nrp_scan_evidence;
 
-/* Sizes in bytes. NULL: out of memory. */
-struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t huge_size);
+/* Sizes in bytes; up to NRP_MAX_EVIDENCE_RUNS runs, of any lanes. NULL: out of memory. */
+struct nrp_scan_evidence *nrp_scan_evidence_new(uint64_t page_size, uint64_t huge_size,
+						unsigned int nr_runs);
 struct nrp_scan_evidence *nrp_scan_evidence_free(struct nrp_scan_evidence *evidence);
 
 /* A range, recorded or of a lane. */
@@ -55,9 +58,9 @@ int nrp_scan_evidence_range(struct nrp_scan_evidence *evidence,
 			    const struct nrp_scan_evidence_range *range, int64_t pages);
 /*
  * A recorded fault: does each run have it too (censoring rule: YES class 1, UNKNOWN class 2, NO
- * class 3)? Also remembers it.
+ * class 3)? Also remembers it. @ret has as many as there are runs.
  */
 int nrp_scan_evidence_fault(struct nrp_scan_evidence *evidence, uint32_t space, uint64_t vm_start,
-			    const struct nrp_hint_fault *fault, enum nrp_known ret[NRP_SCAN_RUNS]);
+			    const struct nrp_hint_fault *fault, enum nrp_known *ret);
 
 #endif

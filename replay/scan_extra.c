@@ -50,7 +50,7 @@ struct nrp_scan_extra *nrp_scan_extra_new(uint64_t page_size)
 		return NULL;
 	x->page_size = page_size;
 	x->spaces = nrp_pages_new(sizeof(struct space));
-	x->pages = nrp_pages_new(sizeof(struct page));
+	x->pages = nrp_pages_new_dense(sizeof(struct page));
 	return x->spaces && x->pages ? x : nrp_scan_extra_free(x);
 }
 
@@ -301,6 +301,11 @@ int nrp_scan_extra_fault(struct nrp_scan_extra *x, struct nrp_worlds *worlds,
 	if (nrp_fault_moved(f))
 		see_move(x, p, s->nodes, nrp_fault_pages(f));
 	return 0;
+}
+
+void nrp_scan_extra_prefetch(const struct nrp_scan_extra *x, uint64_t mm, uint64_t page)
+{
+	nrp_pages_prefetch(x->pages, mm, page);
 }
 
 /* ---- the end ------------------------------------------------------------------------ */

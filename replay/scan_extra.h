@@ -35,6 +35,9 @@ int nrp_scan_extra_range(struct nrp_scan_extra *extra, const struct nrp_scan_ran
 int nrp_scan_extra_fault(struct nrp_scan_extra *extra, struct nrp_worlds *worlds,
 			 const struct nrp_hint_fault *fault);
 
+/* Begins to fetch what a fault on virtual page @page needs. */
+void nrp_scan_extra_prefetch(const struct nrp_scan_extra *extra, uint64_t mm, uint64_t page);
+
 /* At the end of the capture, once. Base pages; moves are not more than faults. */
 int nrp_scan_extra_finish(struct nrp_scan_extra *extra, struct nrp_worlds *worlds,
 			  uint64_t *ret_faults, uint64_t *ret_moves);

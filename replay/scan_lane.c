@@ -12,30 +12,43 @@
 
 #define MAX_RANGES (SIZE_MAX / sizeof(struct nrp_scan_lane_range) / 4)
 
+#define MAX_RUNS (NRP_MAX_SCAN_LANES * NRP_SCAN_RUNS)
+
+_Static_assert(MAX_RUNS <= NRP_MAX_EVIDENCE_RUNS, "all lanes share the evidence");
+
 struct space_account {
 	struct nrp_scan_lane_mm mm;
 	bool started;
-	int32_t last_seq;
 };
 
+/* One lane: its runs have the numbers from first_run on among those of all lanes. */
 struct lane {
-	const struct nrp_scan_trace *trace;
-	const struct nrp_host_facts *facts;
 	struct nrp_scan_vma_policy policy;
 	bool gains_shmem;
-	struct nrp_scan_evidence *evidence;
-	struct space_account *space; /* [trace->nr_spaces] */
-	struct nrp_scan_accounts accounts;
+	unsigned int first_run;
+	struct space_account *space;               /* [trace->nr_spaces] */
 	struct nrp_scan_ranges run[NRP_SCAN_RUNS]; /* what each arms in the pass */
 	struct nrp_scan_ranges all, possible;      /* of the capture */
-	size_t *pending; /* scratch: next fault of the pass to apply, per VMA */
+	uint64_t decided[NRP_SCAN_RUNS];           /* hash of what each armed so far */
+};
+
+/* Lanes over one walk, and what they share: the record, and evidence for runs of all lanes. */
+struct lanes {
+	const struct nrp_scan_trace *trace;
+	const struct nrp_host_facts *facts;
+	struct lane lane[NRP_MAX_SCAN_LANES];
+	size_t nr_lanes;
+	unsigned int nr_runs; /* of all lanes */
+	struct nrp_scan_evidence *evidence;
+	struct nrp_scan_accounts accounts; /* of all runs, and the record */
+	size_t *pending;                   /* scratch: next fault of the pass to apply, per VMA */
 	size_t pending_room;
 	uint64_t passes, recorded;
 	const struct nrp_scan_meanwhile *meanwhile;
-	struct {
-		enum nrp_known had[NRP_SCAN_RUNS]; /* which run has the fault */
-		bool late;                         /* it came after its address was scanned */
-	} * during;                                /* scratch: per fault of meanwhile */
+	struct during {
+		enum nrp_known had[MAX_RUNS]; /* which run has the fault */
+		bool late;                    /* it came after its address was scanned */
+	} * during;                           /* scratch: per fault of meanwhile */
 	size_t during_room;
 };
 
@@ -60,10 +73,12 @@ int nrp_scan_ranges_add(struct nrp_scan_ranges *list, const struct nrp_scan_lane
 /* ---- one run over one pass ----------------------------------------------------------- */
 
 struct run {
+	struct lanes *lanes;
 	struct lane *lane;
 	const struct nrp_scan_visit *visit;
 	struct nrp_scan_space *space;
-	unsigned int number;
+	unsigned int number; /* among those of all lanes */
+	unsigned int kind;   /* NRP_RUN_* */
 	struct nrp_scan_evidence_pass conditions;
 	int error;
 };
@@ -75,17 +90,23 @@ static size_t area_of(const struct run *r, const struct nrp_scan_vma *vma)
 
 static struct nrp_scan_account *account_of(const struct run *r, const struct nrp_scan_vma *vma)
 {
-	return nrp_scan_account(&r->lane->accounts, &r->space->area[area_of(r, vma)], r->number);
+	return nrp_scan_account(&r->lanes->accounts, &r->space->area[area_of(r, vma)], r->number);
+}
+
+/* Runs of every lane begin at a multiple of their number: the low bits are their kind. */
+static unsigned int kind_of(unsigned int run)
+{
+	return run % NRP_SCAN_RUNS;
 }
 
 static bool takes(unsigned int run, enum nrp_known had)
 {
-	return had == NRP_KNOWN_YES || (had == NRP_KNOWN_NOT && run & NRP_RUN_POSSIBLE);
+	return had == NRP_KNOWN_YES || (had == NRP_KNOWN_NOT && kind_of(run) & NRP_RUN_POSSIBLE);
 }
 
 static void touch_until(const struct run *r, size_t area, uint64_t time)
 {
-	struct lane *l = r->lane;
+	struct lanes *l = r->lanes;
 	size_t *i = &l->pending[area];
 
 	for (; *i != NRP_NO_AREA && l->meanwhile->at[*i].fault.time < time;
@@ -98,7 +119,7 @@ static void touch_until(const struct run *r, size_t area, uint64_t time)
 static const struct nrp_scan_decision *recorded_visit(const struct run *r, uint64_t vm_start)
 {
 	for (size_t i = 0; i < r->visit->count; i++) {
-		const struct nrp_scan_decision *d = &r->lane->trace->decision[r->visit->first + i];
+		const struct nrp_scan_decision *d = &r->lanes->trace->decision[r->visit->first + i];
 
 		if (d->vm_start == vm_start)
 			return d;
@@ -113,14 +134,14 @@ static void look(void *context, struct nrp_scan_vma *vma)
 	const struct nrp_scan_decision *d = recorded_visit(r, vma->start);
 	struct nrp_scan_account *a = account_of(r, vma);
 
-	if (d && r->lane->meanwhile->count)
+	if (d && r->lanes->meanwhile->count)
 		touch_until(r, area_of(r, vma), d->time);
 	/* Before the window may be shifted; without state there is nothing yet. */
 	if (a)
 		a->ever = vma->has_state ? a->ever | vma->state.pids[0] | vma->state.pids[1] : 0;
 }
 
-static int64_t recorded_pages(const struct lane *l, const struct nrp_scan_visit *visit,
+static int64_t recorded_pages(const struct lanes *l, const struct nrp_scan_visit *visit,
 			      uint64_t start, uint64_t end)
 {
 	for (size_t i = 0; i < visit->count; i++) {
@@ -132,11 +153,25 @@ static int64_t recorded_pages(const struct lane *l, const struct nrp_scan_visit 
 	return -1;
 }
 
+static void mix(uint64_t *hash, uint64_t value)
+{
+	*hash = (*hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+	*hash ^= *hash >> 29;
+}
+
+static void decide(uint64_t *hash, const struct nrp_scan_lane_range *g)
+{
+	mix(hash, g->time);
+	mix(hash, g->mm);
+	mix(hash, g->start);
+	mix(hash, g->end);
+}
+
 static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, uint64_t end,
 		enum nrp_scan_vma_pass by)
 {
 	struct run *r = context;
-	struct lane *l = r->lane;
+	struct lanes *l = r->lanes;
 	struct nrp_scan_lane_range g = {
 		.time = r->visit->rec.time,
 		.mm = r->visit->rec.mm,
@@ -156,7 +191,8 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 	enum nrp_known arms = NRP_KNOWN_NOT;
 
 	if (r->error == 0)
-		r->error = nrp_scan_ranges_add(&l->run[r->number], &g);
+		r->error = nrp_scan_ranges_add(&r->lane->run[r->kind], &g);
+	decide(&r->lane->decided[r->kind], &g);
 	if (r->error == 0)
 		r->error = nrp_scan_evidence_arms(l->evidence, r->number, &e, &r->conditions,
 						  g.recorded_pages, &arms);
@@ -167,7 +203,7 @@ static bool arm(void *context, const struct nrp_scan_vma *vma, uint64_t start, u
 		nrp_scan_account_armed(
 			a, g.time, end, vma->end, g.recorded_pages,
 			*nrp_scan_accounts_sequences(&l->accounts, r->visit->space, r->number));
-	return arms == NRP_KNOWN_YES || (arms == NRP_KNOWN_NOT && r->number & NRP_RUN_ARMS);
+	return arms == NRP_KNOWN_YES || (arms == NRP_KNOWN_NOT && r->kind & NRP_RUN_ARMS);
 }
 
 static void skip(void *context, const struct nrp_scan_vma *vma, enum nrp_scan_vma_skip why)
@@ -179,14 +215,17 @@ static void skip(void *context, const struct nrp_scan_vma *vma, enum nrp_scan_vm
 		nrp_scan_account_skipped(a, r->visit->rec.time, why, r->visit->rec.tid);
 }
 
-static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
-		    struct nrp_scan_space *space, unsigned int number)
+static int run_pass(struct lanes *l, struct lane *lane, const struct nrp_scan_visit *visit,
+		    struct nrp_scan_space *space, unsigned int kind)
 {
+	unsigned int number = lane->first_run + kind;
 	const struct nrp_scan_pass *p = &visit->rec;
 	struct nrp_scan_mm *mm = &space->lane[number];
-	struct space_account *sa = &l->space[visit->space];
+	struct space_account *sa = &lane->space[visit->space];
 	struct run r = {
-		.lane = l,
+		.lanes = l,
+		.lane = lane,
+		.kind = kind,
 		.visit = visit,
 		.space = space,
 		.number = number,
@@ -199,7 +238,7 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 	struct nrp_scan_call call = {
 		.tid = p->tid,
 		/* Not known: the runs that take all that is possible have the fewest. */
-		.nr_threads = number & NRP_RUN_POSSIBLE ? threads.least : threads.most,
+		.nr_threads = kind & NRP_RUN_POSSIBLE ? threads.least : threads.most,
 		.jiffies = p->jiffies,
 		.jiffies_now = p->jiffies,
 	};
@@ -212,9 +251,9 @@ static int run_pass(struct lane *l, const struct nrp_scan_visit *visit,
 		mm->seq = 0;
 	}
 	seq = mm->seq;
-	l->run[number].count = 0;
+	lane->run[kind].count = 0;
 	memcpy(l->pending, l->meanwhile->first, space->nr_areas * sizeof(*l->pending));
-	nrp_scan_vma_run(&l->policy, mm, &call, &ops);
+	nrp_scan_vma_run(&lane->policy, mm, &call, &ops);
 	for (size_t i = 0; l->meanwhile->count && i < space->nr_areas; i++)
 		touch_until(&r, i, UINT64_MAX);
 	*nrp_scan_accounts_sequences(&l->accounts, visit->space, number) +=
@@ -281,7 +320,7 @@ static int add_gain(struct lane *l, const struct nrp_scan_visit *visit, uint64_t
  * In each pass all of every VMA that may be shared memory: who arms it when is not known. The VMAs
  * of a pass that is not judged are not in the space.
  */
-static int gain_shmem(struct lane *l, const struct nrp_scan_visit *visit,
+static int gain_shmem(const struct lanes *lanes, struct lane *l, const struct nrp_scan_visit *visit,
 		      const struct nrp_scan_space *space)
 {
 	int r = 0;
@@ -290,7 +329,7 @@ static int gain_shmem(struct lane *l, const struct nrp_scan_visit *visit,
 		if (space->area[i].class == NRP_SCAN_VMA_UNSUITABLE)
 			r = add_gain(l, visit, space->area[i].start, space->area[i].end);
 	for (size_t i = 0; r == 0 && !visit->judged && i < visit->count; i++) {
-		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+		const struct nrp_scan_decision *d = &lanes->trace->decision[visit->first + i];
 
 		if (!d->range && d->vma_known && d->reason == NRP_SKIP_UNSUITABLE &&
 		    nrp_scan_space_find(space, d->vm_start) == NRP_NO_AREA)
@@ -299,12 +338,13 @@ static int gain_shmem(struct lane *l, const struct nrp_scan_visit *visit,
 	return r;
 }
 
-static bool as_recorded(const struct lane *l, const struct nrp_scan_visit *visit)
+static bool as_recorded(const struct lanes *lanes, const struct lane *l,
+			const struct nrp_scan_visit *visit)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < visit->count; i++) {
-		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
+		const struct nrp_scan_decision *d = &lanes->trace->decision[visit->first + i];
 
 		if (!d->range)
 			continue;
@@ -316,7 +356,7 @@ static bool as_recorded(const struct lane *l, const struct nrp_scan_visit *visit
 	return n == l->run[0].count;
 }
 
-static int record_ranges(struct lane *l, const struct nrp_scan_visit *visit)
+static int record_ranges(struct lanes *l, const struct nrp_scan_visit *visit)
 {
 	for (size_t i = 0; i < visit->count; i++) {
 		const struct nrp_scan_decision *d = &l->trace->decision[visit->first + i];
@@ -338,7 +378,7 @@ static int record_ranges(struct lane *l, const struct nrp_scan_visit *visit)
 	return 0;
 }
 
-static int make_room(struct lane *l, const struct nrp_scan_space *space)
+static int make_room(struct lanes *l, const struct nrp_scan_space *space)
 {
 	if (space->nr_areas > l->pending_room) {
 		size_t *grown = reallocarray(l->pending, space->nr_areas, sizeof(*grown));
@@ -360,7 +400,7 @@ static int make_room(struct lane *l, const struct nrp_scan_space *space)
 }
 
 /* When the pass came by this address: its range, else what it decided about the VMA. */
-static uint64_t scanned_at(const struct lane *l, const struct nrp_scan_visit *visit,
+static uint64_t scanned_at(const struct lanes *l, const struct nrp_scan_visit *visit,
 			   const struct nrp_hint_fault *f)
 {
 	uint64_t time = visit->rec.time;
@@ -377,7 +417,7 @@ static uint64_t scanned_at(const struct lane *l, const struct nrp_scan_visit *vi
 }
 
 /* The faults that came before (after) the pass reached them. */
-static int see_meanwhile(struct lane *l, const struct nrp_scan_visit *visit,
+static int see_meanwhile(struct lanes *l, const struct nrp_scan_visit *visit,
 			 struct nrp_scan_space *space, bool late)
 {
 	int r = make_room(l, space);
@@ -391,28 +431,53 @@ static int see_meanwhile(struct lane *l, const struct nrp_scan_visit *visit,
 			continue;
 		r = nrp_scan_evidence_fault(l->evidence, visit->space, space->area[area].start, f,
 					    l->during[i].had);
-		for (unsigned int n = 0; r == 0 && late && n < NRP_SCAN_RUNS; n++)
+		for (unsigned int n = 0; r == 0 && late && n < l->nr_runs; n++)
 			if (takes(n, l->during[i].had[n]))
 				nrp_scan_vma_touch(&space->lane[n].vma[area], f->tid);
 	}
 	return r;
 }
 
-static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
-		     const struct nrp_scan_meanwhile *meanwhile)
+/* One lane's turn in a pass that is judged. */
+static int run_lane(struct lanes *l, struct lane *lane, const struct nrp_scan_visit *visit,
+		    struct nrp_scan_space *space)
 {
-	struct lane *l = context;
+	struct space_account *sa = &lane->space[visit->space];
+	int r = 0;
+
+	sa->mm.passes++;
+	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads) &&
+	    visit->rec.nr_threads > sa->mm.nr_threads)
+		sa->mm.nr_threads = visit->rec.nr_threads;
+	for (unsigned int k = 0; r == 0 && k < NRP_SCAN_RUNS; k++)
+		r = run_pass(l, lane, visit, space, k);
+	if (r == 0)
+		r = settle(lane, sa, visit->rec.time);
+	if (r == 0 && !sa->mm.diverged && !as_recorded(l, lane, visit))
+		sa->mm.diverged = visit->rec.time;
+	sa->started = true;
+	return r;
+}
+
+static int lanes_pass(void *context, size_t index, struct nrp_scan_space *space,
+		      const struct nrp_scan_meanwhile *meanwhile)
+{
+	struct lanes *l = context;
 	const struct nrp_scan_visit *visit = &l->trace->pass[index];
-	struct space_account *sa = &l->space[visit->space];
+	bool unsure = !visit->judged || visit->lost_before || space->open_merges;
 	int r;
 
-	sa->mm.mm = visit->rec.mm;
 	l->meanwhile = meanwhile;
-	if (!visit->judged || visit->lost_before || space->open_merges)
-		sa->mm.uncertain = sa->mm.uncertain ? sa->mm.uncertain : visit->rec.time;
 	r = see_meanwhile(l, visit, space, false);
-	if (r == 0 && l->gains_shmem)
-		r = gain_shmem(l, visit, space);
+	for (size_t i = 0; r == 0 && i < l->nr_lanes; i++) {
+		struct nrp_scan_lane_mm *mm = &l->lane[i].space[visit->space].mm;
+
+		mm->mm = visit->rec.mm;
+		if (unsure && !mm->uncertain)
+			mm->uncertain = visit->rec.time;
+		if (l->lane[i].gains_shmem)
+			r = gain_shmem(l, &l->lane[i], visit, space);
+	}
 	if (r == 0 && !visit->judged)
 		r = see_meanwhile(l, visit, space, true);
 	if (r < 0)
@@ -422,39 +487,30 @@ static int lane_pass(void *context, size_t index, struct nrp_scan_space *space,
 		return 0;
 	}
 	l->passes++;
-	sa->mm.passes++;
-	if (!NRP_NULL(&visit->rec, scan_pass, nr_threads) &&
-	    visit->rec.nr_threads > sa->mm.nr_threads)
-		sa->mm.nr_threads = visit->rec.nr_threads;
 	r = nrp_scan_accounts_begin(&l->accounts, visit, space);
-	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
-		r = run_pass(l, visit, space, n);
-	if (r == 0)
-		r = settle(l, sa, visit->rec.time);
-	if (r == 0 && !sa->mm.diverged && !as_recorded(l, visit))
-		sa->mm.diverged = visit->rec.time;
+	for (size_t i = 0; r == 0 && i < l->nr_lanes; i++)
+		r = run_lane(l, &l->lane[i], visit, space);
 	if (r == 0)
 		r = record_ranges(l, visit);
 	nrp_scan_accounts_record(&l->accounts, l->trace, visit, space, meanwhile);
 	if (r == 0)
 		r = see_meanwhile(l, visit, space, true);
-	sa->started = true;
 	nrp_scan_accounts_end(&l->accounts, visit, space);
 	return r;
 }
 
-static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
-		      const struct nrp_hint_fault *fault)
+static int lanes_fault(void *context, uint32_t number, struct nrp_scan_space *space, size_t area,
+		       const struct nrp_hint_fault *fault)
 {
-	struct lane *l = context;
-	enum nrp_known had[NRP_SCAN_RUNS];
+	struct lanes *l = context;
+	enum nrp_known had[MAX_RUNS];
 	int r = nrp_scan_evidence_fault(l->evidence, number, space->area[area].start, fault, had);
 	struct nrp_scan_account *a =
 		nrp_scan_account(&l->accounts, &space->area[area], l->accounts.record);
 
 	if (a)
 		nrp_scan_account_touched(a, fault->tid);
-	for (unsigned int n = 0; r == 0 && n < NRP_SCAN_RUNS; n++)
+	for (unsigned int n = 0; r == 0 && n < l->nr_runs; n++)
 		if (takes(n, had[n]))
 			nrp_scan_vma_touch(&space->lane[n].vma[area], fault->tid);
 	return r;
@@ -462,37 +518,57 @@ static int lane_fault(void *context, uint32_t number, struct nrp_scan_space *spa
 
 /* ---- the whole ----------------------------------------------------------------------- */
 
-static int hand_over(struct nrp_scan_lane *ret, struct lane *l)
+static int hand_over(struct nrp_scan_lane *ret, const struct lanes *l, struct lane *lane,
+		     const struct nrp_scan_lane_vma *vmas)
 {
-	struct nrp_scan_lane out = { .passes = l->passes, .armed_ranges_recorded = l->recorded };
+	size_t nr_vmas = l->accounts.nr_vmas;
+	struct nrp_scan_lane out = { .passes = l->passes,
+				     .armed_ranges_recorded = l->recorded,
+				     .nr_vmas = nr_vmas };
 
-	out.vma = nrp_scan_accounts_close(&l->accounts);
-	out.mm = calloc(l->trace->nr_spaces, sizeof(*out.mm));
+	out.vma = calloc(nr_vmas ? nr_vmas : 1, sizeof(*out.vma));
+	out.mm = calloc(l->trace->nr_spaces ? l->trace->nr_spaces : 1, sizeof(*out.mm));
 	if (!out.vma || !out.mm) {
 		nrp_scan_lane_clear(&out);
 		return -ENOMEM;
 	}
-	out.nr_vmas = l->accounts.nr_vmas;
-	for (size_t i = 0; i < out.nr_vmas; i++) {
+	for (size_t i = 0; i < nr_vmas; i++) {
 		struct nrp_scan_lane_vma *v = &out.vma[i];
 
-		v->lane = nrp_scan_accounts_of(&l->accounts, i, 0);
+		*v = vmas[i];
+		v->lane = nrp_scan_accounts_of(&l->accounts, i, lane->first_run);
 		v->lane_certain = true;
 		for (unsigned int r = 1; r < NRP_SCAN_RUNS; r++)
 			v->lane_certain &=
-				nrp_scan_accounts_of(&l->accounts, i, r).starved == v->lane.starved;
+				nrp_scan_accounts_of(&l->accounts, i, lane->first_run + r)
+					.starved == v->lane.starved;
 	}
 	for (uint32_t s = 0; s < l->trace->nr_spaces; s++)
-		if (l->space[s].mm.passes)
-			out.mm[out.nr_mms++] = l->space[s].mm;
-	out.range = l->all.at;
-	out.nr_ranges = l->all.count;
-	l->all = (struct nrp_scan_ranges){ 0 };
-	out.possible = l->possible.at;
-	out.possible_ranges = l->possible.count;
-	l->possible = (struct nrp_scan_ranges){ 0 };
+		if (lane->space[s].mm.passes)
+			out.mm[out.nr_mms++] = lane->space[s].mm;
+	memcpy(out.decided, lane->decided, sizeof(out.decided));
+	out.range = lane->all.at;
+	out.nr_ranges = lane->all.count;
+	lane->all = (struct nrp_scan_ranges){ 0 };
+	out.possible = lane->possible.at;
+	out.possible_ranges = lane->possible.count;
+	lane->possible = (struct nrp_scan_ranges){ 0 };
 	*ret = out;
 	return 0;
+}
+
+static int hand_over_all(struct nrp_scan_lane *ret, struct lanes *l)
+{
+	struct nrp_scan_lane_vma *vmas = nrp_scan_accounts_close(&l->accounts);
+	size_t done = 0;
+	int r = vmas ? 0 : -ENOMEM;
+
+	for (; r == 0 && done < l->nr_lanes; done += r == 0)
+		r = hand_over(&ret[done], l, &l->lane[done], vmas);
+	while (r < 0 && done)
+		nrp_scan_lane_clear(&ret[--done]);
+	free(vmas);
+	return r;
 }
 
 static int configure(struct lane *l, const struct nrp_host_facts *facts,
@@ -516,46 +592,90 @@ static int configure(struct lane *l, const struct nrp_host_facts *facts,
 	return 0;
 }
 
-static void free_lane(struct lane *l)
+static void free_lanes(struct lanes *l)
 {
-	for (int r = 0; r < NRP_SCAN_RUNS; r++)
-		free(l->run[r].at);
-	free(l->all.at);
-	free(l->possible.at);
+	for (size_t i = 0; i < l->nr_lanes; i++) {
+		for (int r = 0; r < NRP_SCAN_RUNS; r++)
+			free(l->lane[i].run[r].at);
+		free(l->lane[i].all.at);
+		free(l->lane[i].possible.at);
+		free(l->lane[i].space);
+	}
 	free(l->pending);
 	free(l->during);
-	free(l->space);
 	nrp_scan_accounts_clear(&l->accounts);
 	nrp_scan_evidence_free(l->evidence);
+	free(l);
+}
+
+static int start(struct lanes *l)
+{
+	const struct nrp_scan_vma_policy *sizes = &l->lane[0].policy; /* the host's in all */
+	size_t spaces = l->trace->nr_spaces ? l->trace->nr_spaces : 1;
+
+	for (size_t i = 0; i < l->nr_lanes; i++) {
+		l->lane[i].space = calloc(spaces, sizeof(*l->lane[i].space));
+		if (!l->lane[i].space)
+			return -ENOMEM;
+	}
+	l->evidence = nrp_scan_evidence_new(sizes->page_size, sizes->huge_size, l->nr_runs);
+	if (!l->evidence)
+		return -ENOMEM;
+	return nrp_scan_accounts_init(&l->accounts, l->trace->nr_spaces, l->nr_runs + 1);
+}
+
+int nrp_scan_lanes_run(struct nrp_scan_lane *ret, struct nrp_store *store,
+		       const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
+		       size_t nr_lanes, struct nrp_error *err)
+{
+	struct nrp_scan_trace trace = { 0 };
+	struct lanes *l;
+	struct nrp_scan_walk_ops ops = { .pass = lanes_pass, .fault = lanes_fault };
+	int r = 0;
+
+	if (!nr_lanes)
+		return 0;
+	if (nr_lanes > NRP_MAX_SCAN_LANES)
+		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "replay fewer at once",
+				"%zu lanes are more than the %d of one walk", nr_lanes,
+				NRP_MAX_SCAN_LANES);
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return nrp_fail_nomem(err);
+	l->trace = &trace;
+	l->facts = &capture->facts;
+	l->nr_lanes = nr_lanes;
+	l->nr_runs = (unsigned int)nr_lanes * NRP_SCAN_RUNS;
+	for (size_t i = 0; r == 0 && i < nr_lanes; i++) {
+		l->lane[i].first_run = (unsigned int)i * NRP_SCAN_RUNS;
+		r = configure(&l->lane[i], &capture->facts, &config[i], err);
+	}
+	if (r == 0)
+		r = nrp_scan_trace_load(&trace, store, capture, err);
+	if (r == 0 && start(l) < 0)
+		r = nrp_fail_nomem(err);
+	ops.context = l;
+	ops.nr_lanes = l->nr_runs;
+	if (r == 0)
+		r = nrp_scan_walk(&trace, store, capture, &ops, err);
+	if (r == 0 && hand_over_all(ret, l) < 0)
+		r = nrp_fail_nomem(err);
+	free_lanes(l);
+	nrp_scan_trace_clear(&trace);
+	return r;
 }
 
 int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
 		      const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
 		      struct nrp_error *err)
 {
-	struct nrp_scan_trace trace = { 0 };
-	struct lane l = { .trace = &trace, .facts = &capture->facts };
-	struct nrp_scan_walk_ops ops = {
-		.pass = lane_pass, .fault = lane_fault, .context = &l, .nr_lanes = NRP_SCAN_RUNS
-	};
-	int r = configure(&l, &capture->facts, config, err);
+	return nrp_scan_lanes_run(ret, store, capture, config, 1, err);
+}
 
-	if (r == 0)
-		r = nrp_scan_trace_load(&trace, store, capture, err);
-	if (r == 0) {
-		l.space = calloc(trace.nr_spaces, sizeof(*l.space));
-		l.evidence = nrp_scan_evidence_new(l.policy.page_size, l.policy.huge_size);
-		if (l.space && l.evidence &&
-		    nrp_scan_accounts_init(&l.accounts, trace.nr_spaces, NRP_SCAN_RUNS + 1) == 0)
-			r = nrp_scan_walk(&trace, store, capture, &ops, err);
-		else
-			r = nrp_fail_nomem(err);
-	}
-	if (r == 0 && hand_over(ret, &l) < 0)
-		r = nrp_fail_nomem(err);
-	free_lane(&l);
-	nrp_scan_trace_clear(&trace);
-	return r;
+bool nrp_scan_lanes_alike(const struct nrp_scan_lane *a, const struct nrp_scan_lane *b)
+{
+	return a->passes == b->passes && a->possible_ranges == b->possible_ranges &&
+	       !memcmp(a->decided, b->decided, sizeof(a->decided));
 }
 
 const struct nrp_scan_lane_range *nrp_scan_lane_first_added(const struct nrp_scan_lane *lane,

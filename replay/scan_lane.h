@@ -11,6 +11,7 @@
 
 #include "numareplay/store.h"
 #include "replay/policies/scan_vma.h"
+#include "replay/scan_evidence.h"
 
 /* ---- own-policy replay -------------------------------------------------------------- */
 
@@ -160,6 +161,8 @@ struct nrp_scan_lane {
 						 order */
 	size_t possible_ranges;
 	uint64_t armed_ranges_recorded;
+	/* For nrp_scan_lanes_alike(): hash of what each run armed in each pass. */
+	uint64_t decided[NRP_SCAN_RUNS];
 };
 
 /*
@@ -170,6 +173,19 @@ struct nrp_scan_lane {
 int nrp_scan_lane_run(struct nrp_scan_lane *ret, struct nrp_store *store,
 		      const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
 		      struct nrp_error *err);
+/*
+ * Runs up to NRP_MAX_SCAN_LANES lanes in one walk over the records; each is as if it had run alone.
+ * @ret and @config have @nr_lanes; clear each. As nrp_scan_lane_run(); -EINVAL if there are more.
+ */
+#define NRP_MAX_SCAN_LANES 8
+int nrp_scan_lanes_run(struct nrp_scan_lane *ret, struct nrp_store *store,
+		       const struct nrp_capture *capture, const struct nrp_scan_lane_config *config,
+		       size_t nr_lanes, struct nrp_error *err);
+/*
+ * Do both arm the same ranges in every pass of the capture, whatever the unknown facts are? Then
+ * nothing on record tells their policies apart.
+ */
+bool nrp_scan_lanes_alike(const struct nrp_scan_lane *a, const struct nrp_scan_lane *b);
 /* The first range of an address space that the record does not have; NULL: none. */
 const struct nrp_scan_lane_range *nrp_scan_lane_first_added(const struct nrp_scan_lane *lane,
 							    uint64_t mm);

@@ -45,6 +45,8 @@ int nrp_scan_pte_lane_pass(struct nrp_scan_pte_lane *lane, const struct nrp_scan
 int nrp_scan_pte_lane_page_fault(struct nrp_scan_pte_lane *lane,
 				 const struct nrp_page_fault *fault);
 int nrp_scan_pte_lane_range(struct nrp_scan_pte_lane *lane, const struct nrp_scan_range *range);
+/* Begins to fetch what a fault on virtual page @page needs. */
+void nrp_scan_pte_lane_prefetch(const struct nrp_scan_pte_lane *lane, uint64_t mm, uint64_t page);
 /* The answer under each of @policy; also remembers the fault: ask once. @ret has nr_policies. */
 int nrp_scan_pte_lane_fault(struct nrp_scan_pte_lane *lane, const struct nrp_hint_fault *fault,
 			    const struct nrp_scan_pte_policy *policy, size_t nr_policies,

@@ -58,6 +58,7 @@ struct walker {
 	struct nrp_pages *mms;        /* payload: struct current */
 	struct nrp_scan_area *seen;   /* scratch: VMAs that a pass met */
 	size_t room;
+	size_t hit; /* index of the VMA found last */
 	struct nrp_cursor *fault, *unmap;
 	const void *next_fault, *next_unmap;
 	struct nrp_scan_meanwhile meanwhile;
@@ -217,6 +218,21 @@ static int meet(struct walker *w, const struct nrp_scan_visit *v)
 	return r;
 }
 
+/* Is the VMA in the list as it is? Faults in the same one follow each other: it is looked at first.
+ */
+static bool is_known(struct walker *w, uint32_t number, const struct nrp_scan_area *area)
+{
+	const struct nrp_scan_space *s = &w->space[number];
+	const struct nrp_scan_area *at;
+
+	if (w->hit >= s->nr_areas || s->area[w->hit].start != area->start)
+		w->hit = nrp_scan_space_find(s, area->start);
+	if (w->hit == NRP_NO_AREA)
+		return false;
+	at = &s->area[w->hit];
+	return at->start == area->start && at->end == area->end && at->class == area->class;
+}
+
 /*
  * Makes sure of the fault's VMA; *ret is its address space, NULL: not known. @in_pass: the VMA that
  * the pass met stays as it was then, even if it was cut since.
@@ -243,6 +259,8 @@ static int place_fault(struct walker *w, const struct nrp_hint_fault *f, bool in
 	*ret = c;
 	if (in_pass && nrp_scan_space_find(&w->space[c->space], f->addr) != NRP_NO_AREA)
 		return 0;
+	if (is_known(w, c->space, &area))
+		return 0;
 	return nrp_scan_space_see(&w->space[c->space], &area, 1, NULL, 0);
 }
 
@@ -263,13 +281,17 @@ static int keep_fault(struct nrp_scan_meanwhile *m, const struct nrp_hint_fault 
 
 static int see_fault(struct walker *w, const struct nrp_hint_fault *f)
 {
+	const struct nrp_scan_space *s;
 	const struct current *c;
 	int r = place_fault(w, f, false, &c);
 
 	if (r < 0 || !c)
 		return r;
-	return w->ops->fault(w->ops->context, c->space, &w->space[c->space],
-			     nrp_scan_space_find(&w->space[c->space], f->addr), f);
+	s = &w->space[c->space];
+	if (w->hit >= s->nr_areas || f->addr < s->area[w->hit].start ||
+	    f->addr >= s->area[w->hit].end)
+		w->hit = nrp_scan_space_find(s, f->addr);
+	return w->ops->fault(w->ops->context, c->space, &w->space[c->space], w->hit, f);
 }
 
 /*

@@ -347,7 +347,7 @@ int nrp_verify_run(struct nrp_verify *ret, struct nrp_store *store,
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	p.pages = nrp_pages_new(sizeof(struct seen_page));
+	p.pages = nrp_pages_new_dense(sizeof(struct seen_page));
 	p.mms = nrp_pages_new(sizeof(struct nrp_coverage));
 	if (!p.pages || !p.mms || nrp_filter_check_new(&p.filter, &capture->facts) < 0)
 		r = nrp_fail_nomem(err);

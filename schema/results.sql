@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
--- What came with schema versions 2 (results) and 3 (ranges of blocks). Run on new databases behind
+-- What came with schema versions 2 (results), 3 (ranges of blocks) and later. Run on new databases behind
 -- schema.sql, and on those of earlier versions when something is written to them.
 
 -- Smallest and largest value of a column in a block; cursors leave blocks out by it. None: not known
@@ -161,6 +161,44 @@ CREATE TABLE IF NOT EXISTS lane_process (
 	lower REAL NOT NULL,               -- at least
 	upper REAL,                        -- at most; NULL: no bound
 	PRIMARY KEY (replay_id, lane, measure, mm)
+) STRICT, WITHOUT ROWID;
+
+-- The last ablation of scan.vma of a capture: what each rule between P0 and P3 adds.
+CREATE TABLE IF NOT EXISTS ablation (
+	capture_id INTEGER PRIMARY KEY REFERENCES capture(id) ON DELETE CASCADE, -- capture
+	settings TEXT NOT NULL             -- parameters of all steps, JSON
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS ablation_step (
+	capture_id INTEGER NOT NULL REFERENCES ablation(capture_id) ON DELETE CASCADE, -- ablation
+	step INTEGER NOT NULL,             -- position, from 1
+	name TEXT NOT NULL,                -- 'P0', '+delay', ...: the rule that it adds
+	policy TEXT NOT NULL,              -- lane, as replay --new takes it
+	switched_off TEXT NOT NULL,        -- rules of scan.vma that are set to 0, by commas
+	host INTEGER NOT NULL,             -- 1: it makes every recorded decision
+	discriminated INTEGER,             -- 0: arms the same ranges as the step before, in every pass and whatever
+	                                   -- unknown facts are; NULL: the first
+	PRIMARY KEY (capture_id, step)
+) STRICT, WITHOUT ROWID;
+
+-- A metric of a step. A NULL value: not observable; a NULL bound of a value: unbounded.
+CREATE TABLE IF NOT EXISTS ablation_metric (
+	capture_id INTEGER NOT NULL REFERENCES ablation(capture_id) ON DELETE CASCADE, -- ablation
+	step INTEGER NOT NULL,             -- of ablation_step
+	ordinal INTEGER NOT NULL,          -- position, from 1
+	metric TEXT NOT NULL,              -- name, for example 'migrated_pages'
+	unit TEXT NOT NULL,                -- unit, for example 'pages'
+	value REAL,                        -- of the step
+	lower REAL,                        -- lower bound
+	upper REAL,                        -- upper bound
+	class TEXT NOT NULL,               -- exact, bounded, modelled or not_observable
+	tier INTEGER NOT NULL,             -- evidence, 0 counters .. 3 probes
+	change_value REAL,                 -- step minus the step before
+	change_lower REAL,                 -- paired lower bound
+	change_upper REAL,                 -- paired upper bound
+	change_class TEXT,                 -- as class; NULL: the first step
+	change_tier INTEGER,               -- as tier; NULL: the first step
+	PRIMARY KEY (capture_id, step, metric)
 ) STRICT, WITHOUT ROWID;
 
 -- ---- views --------------------------------------------------------------------------------

@@ -75,6 +75,10 @@ void add_pass_until(struct scan_records *r, uint64_t ms, uint64_t end_ms, int32_
 	NRP_SET(&p, scan_pass, scan_offset, offset_mb * MB);
 	NRP_SET(&p, scan_pass, next_scan, ms);
 	NRP_SET(&p, scan_pass, mm_users, r->nr_threads);
+	if (r->armed_pages) {
+		NRP_SET(&p, scan_pass, ranges, 1);
+		NRP_SET(&p, scan_pass, armed_pages, r->armed_pages);
+	}
 	if (!r->no_threads)
 		NRP_SET(&p, scan_pass, nr_threads, r->nr_threads);
 	append(r, NRP_SCAN_PASS, &p);

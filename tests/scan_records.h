@@ -25,10 +25,11 @@ struct scan_records {
 	int32_t tid, seq;
 	uint64_t offset;
 	uint32_t ordinal;
-	int32_t nr_threads; /* of all passes; 1 at first */
-	bool no_threads;    /* the passes that follow do not record it */
-	uint64_t mm;        /* of the records that follow; MM at first */
-	uint64_t ticks;     /* that the clock goes on during each pass; 0 at first */
+	int32_t nr_threads;   /* of all passes; 1 at first */
+	bool no_threads;      /* the passes that follow do not record it */
+	uint64_t mm;          /* of the records that follow; MM at first */
+	uint64_t armed_pages; /* that passes which follow armed in their one range; 0: none */
+	uint64_t ticks;       /* that the clock goes on during each pass; 0 at first */
 };
 
 /* A file of its own; scan size 256 MB, delay 1000 ms, CPUs 0 and 1 on nodes 0 and 1. */

@@ -316,7 +316,7 @@ static void test_possible_ranges_add_faults(void **state)
 
 static enum nrp_known arms_after_lost_move(bool single_threaded)
 {
-	struct nrp_scan_evidence *e = nrp_scan_evidence_new(4096, 2 << 20);
+	struct nrp_scan_evidence *e = nrp_scan_evidence_new(4096, 2 << 20, NRP_SCAN_RUNS);
 	struct nrp_scan_evidence_range g = {
 		.time = 1000, .start = START, .end = END, .vm_start = START
 	};
@@ -346,6 +346,53 @@ static void test_lane_without_the_move_may_arm_what_the_host_did_not(void **stat
 	assert_int_equal(arms_after_lost_move(false), NRP_KNOWN_NO);
 }
 
+/*
+ * A pointer may serve two address spaces in turn. Where the first one's scans differ from the
+ * record, those of the second do not make its faults the record's.
+ */
+static void test_new_space_at_the_same_pointer_hides_no_divergence(void **state)
+{
+	struct nrp_scan_lane_mm mms[2] = { { .mm = MM, .passes = 1, .diverged = 1000 },
+					   { .mm = MM, .passes = 1 } };
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct setting s;
+
+	(void)state;
+	begin(&s, NULL, NULL, 0); /* the lane arms nothing */
+	nrp_scan_effects_free(s.effects);
+	s.lane.mm = mms;
+	s.lane.nr_mms = 2;
+	assert_int_equal(nrp_scan_effects_new(&s.effects, &s.capture, &s.lane,
+					      NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
+			 0);
+	scan(&s, 1000, 2, 512);
+	assert_int_equal(armed(&s, 1500), NRP_ARMED_NO);
+	end(&s);
+}
+
+/* .. and what is uncertain in the first stays so, though nothing is in the second. */
+static void test_new_space_at_the_same_pointer_hides_no_uncertainty(void **state)
+{
+	struct nrp_scan_lane_mm mms[2] = {
+		{ .mm = MM, .passes = 1, .diverged = 1000, .uncertain = 900 },
+		{ .mm = MM, .passes = 1, .diverged = 5000 }
+	};
+	struct nrp_error err = NRP_ERROR_INIT;
+	struct setting s;
+
+	(void)state;
+	begin(&s, NULL, NULL, 0);
+	nrp_scan_effects_free(s.effects);
+	s.lane.mm = mms;
+	s.lane.nr_mms = 2;
+	assert_int_equal(nrp_scan_effects_new(&s.effects, &s.capture, &s.lane,
+					      NRP_SCAN_PTE_HOST_UNKNOWN, NULL, &err),
+			 0);
+	scan(&s, 1000, 2, 512);
+	assert_int_equal(armed(&s, 1500), NRP_ARMED_UNKNOWN);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +406,8 @@ int main(void)
 		cmocka_unit_test(test_pages_scanned_in_the_same_pass_add_nothing),
 		cmocka_unit_test(test_possible_ranges_add_faults),
 		cmocka_unit_test(test_lane_without_the_move_may_arm_what_the_host_did_not),
+		cmocka_unit_test(test_new_space_at_the_same_pointer_hides_no_divergence),
+		cmocka_unit_test(test_new_space_at_the_same_pointer_hides_no_uncertainty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

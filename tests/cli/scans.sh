@@ -24,6 +24,33 @@ want 0 "$NRP" import "$DATA"/idle-5.10.dat -o i.db
 want 0 "$NRP" verify i.db --json
 want_json '.checks[] | select(.family == "scan.vma") | .variant == "P0" and .disagree == 0'
 
+# The rules of scan.vma one after the other; report shows it again, alone and below a comparison.
+want 0 "$NRP" replay m.db --ablation --json
+want_json '.schema == "numareplay.ablation/1" and (.steps | length) == 7'
+want_json '[.steps[] | select(.host)] | length > 0'
+want_json '[.steps[] | select(.step == "+stale") | .host] == [true]'
+want_json '[.steps[] | select(.discriminated == false) | .metrics[].change | .value == 0 and .class == "exact"] | all'
+want_json '[.steps[0].metrics[].change] | all(. == null)'
+mv out ablation.json
+want 0 "$NRP" report m.db --json
+want_same out ablation.json
+want 0 "$NRP" replay m.db --ablation
+mv out ablation.txt
+want 0 "$NRP" report m.db
+want_same out ablation.txt
+want 0 "$NRP" replay m.db --new off --json
+want_json 'has("ablation") | not'
+want 0 "$NRP" report m.db --json
+want_json '.schema == "numareplay.comparison/1" and .ablation.schema == "numareplay.ablation/1"'
+want 0 "$NRP" report m.db
+want_out 'each step adds a rule to the one before'
+want 2 "$NRP" replay m.db --ablation --new off
+want_error 'leave out --old and --new'
+want 2 "$NRP" replay m.db --ablation --set scan.vma.pid=0
+want_error 'takes no setting of scan.vma'
+want 0 sqlite3 m.db 'SELECT count(*) FROM ablation_metric JOIN ablation_step USING (capture_id, step) JOIN ablation USING (capture_id)'
+want_out '^35$'
+
 # Modelled cadence: with the host's own shortest period, named, a lane is the record; with one of 1 ms it scans more.
 own=$(awk '/scan_period_min_ms/ { print $2 }' "$DATA/idle-5.10.facts")
 for min in "$own" 1; do
