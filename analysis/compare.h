@@ -55,6 +55,8 @@ const char *nrp_class_name(enum nrp_class class);
 int nrp_comparison_build(struct nrp_comparison *ret, const struct nrp_replay *replay,
 			 const struct nrp_capture *capture, const struct nrp_verify *verify,
 			 struct nrp_error *err);
+/* Adds the note balancing_off from the new lane of @off, a comparison of the same capture. */
+void nrp_comparison_add_off(struct nrp_comparison *comparison, const struct nrp_comparison *off);
 void nrp_comparison_clear(struct nrp_comparison *comparison);
 /* A metric by name; NULL: none. */
 const struct nrp_metric *nrp_comparison_metric(const struct nrp_comparison *comparison,

@@ -55,6 +55,34 @@ static int parse_lanes(const struct cli_args *args, struct nrp_lane_spec lane[2]
 	return r;
 }
 
+/* Lanes that balance are shown beside one that does not. */
+static int add_off(struct nrp_comparison *c, struct nrp_store *store,
+		   const struct nrp_capture *capture, const struct nrp_verify *verify,
+		   const struct nrp_lane_spec lane[2], struct nrp_error *err)
+{
+	struct nrp_lane_spec spec[2];
+	struct nrp_comparison off;
+	struct nrp_replay replay;
+	int r;
+
+	if (lane[0].off || lane[1].off || !verify->hint_faults || capture->facts.hz <= 0)
+		return 0;
+	r = nrp_lane_parse(&spec[0], "host", err);
+	if (r == 0)
+		r = nrp_lane_parse(&spec[1], "off", err);
+	if (r == 0)
+		r = nrp_replay_run(&replay, store, capture, verify, &spec[0], &spec[1], err);
+	if (r < 0)
+		return r;
+	r = nrp_comparison_build(&off, &replay, capture, verify, err);
+	nrp_replay_clear(&replay);
+	if (r < 0)
+		return r;
+	nrp_comparison_add_off(c, &off);
+	nrp_comparison_clear(&off);
+	return 0;
+}
+
 static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 		   const struct nrp_capture *capture, const struct nrp_lane_spec lane[2], bool save,
 		   struct nrp_error *err)
@@ -70,6 +98,11 @@ static int compare(struct nrp_comparison *ret, struct nrp_store *store,
 		return r;
 	}
 	r = nrp_comparison_build(ret, &replay, capture, &verify, err);
+	if (r == 0) {
+		r = add_off(ret, store, capture, &verify, lane, err);
+		if (r < 0)
+			nrp_comparison_clear(ret);
+	}
 	if (r == 0 && save) {
 		r = nrp_store_begin(store, err);
 		if (r == 0)

@@ -60,7 +60,14 @@ want_json '[.metrics[].avoided | .value == 0 and .class == "exact"] | all'
 want 0 "$NRP" replay a.db $S --new migrate.ratelimit=none --json
 want_json '.old.set["migrate.ratelimit.quota"] == 256'
 want_json '.metrics[] | select(.name == "migrations_denied") | .old.value == 49 and .old.class == "exact" and .new.value == 0'
+want_json '[.notes[] | select(.code == "balancing_off") | .metrics[] | {(.name): [.value, .lower, .upper]}] | add | .hint_faults == [0, 0, 0] and .migrated_pages == [0, 0, 0]'
+want_json '[.notes[] | select(.code == "balancing_off")] | length == 1'
+cp out beside.json
 want 0 "$NRP" replay a.db $S --new off --json
+# the note beside other lanes has the numbers of this lane, which has no such note
+want_json '[.notes[] | select(.code == "balancing_off")] == []'
+want_json "[.metrics[] | select(.name == \"remote_accesses\" or .name == \"remote_residency\") | .new | [.value, .lower, .upper]] ==
+	$(jq -c '[.notes[] | select(.code == "balancing_off") | .metrics[] | select(.name | startswith("remote_a") or startswith("remote_r")) | [.value, .lower, .upper]]' beside.json)"
 want_json '.metrics[] | select(.name == "hint_faults") | .new == {"value":0,"lower":0,"upper":0,"class":"exact","tier":3}'
 want 0 "$NRP" replay a.db $L --old linux-6.12 --new linux-7.2 --json
 want_json '[.notes[] | select(.code == "family_not_replayed") | .family] | index("hugetlb.count")'
