@@ -122,6 +122,11 @@ struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const st
 					const struct nrp_process *p);
 /* The recorded scans' starved VMAs for verify's document; NULL: out of memory. */
 json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
+/*
+ * The recorded sequences of mmap_lock events, and those that cannot be, for verify's document; null
+ * where no request for an mmap_lock is on record. NULL: out of memory.
+ */
+json_t *nrp_lock_sequences(const struct nrp_lock_host *host);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /*
