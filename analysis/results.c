@@ -100,7 +100,7 @@ static int delete_replay(struct nrp_store *store, const struct nrp_comparison *c
 static int save_replay(struct nrp_comparison *c, struct nrp_store *store, struct nrp_error *err)
 {
 	char *lane[2] = { lane_text(c, 0), lane_text(c, 1) };
-	char key[64], seed[1024];
+	char key[64], seed[2 * NRP_LANE_NAME + 32];
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 

@@ -390,7 +390,7 @@ int nrp_lane_parse(struct nrp_lane_spec *ret, const char *text, struct nrp_error
 
 	if (strlen(text) >= sizeof(copy) || !*text)
 		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "see numareplay policies",
-				*text ? "policy text too long" : "empty policy");
+				*text ? "the policy's text is too long" : "empty policy");
 	strcpy(lane.name, text);
 	strcpy(copy, text);
 	memset(lane.variant, NRP_HOST_VARIANT, sizeof(lane.variant));

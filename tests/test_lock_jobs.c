@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs made of recorded mmap_lock events; what fits into none. Times are us. */
 #include "replay/lock_jobs.h"
-#include "tests/lane_util.h"
+#include "tests/lock_records.h"
 
 #include <string.h>
 
-#define US UINT64_C(1000)
-#define MM UINT64_C(0xff11000000140f00)
 #define OTHER_MM UINT64_C(0xff11000000141000)
 #define TASK 100
 
@@ -24,12 +22,7 @@ static void begin(void)
 
 static void event_of(int32_t tid, uint64_t mm, int op, bool write, uint64_t us)
 {
-	LANE_ROW(lock, l, us * US);
-	NRP_SET(&l, lock, tid, tid);
-	NRP_SET(&l, lock, mm, mm);
-	NRP_SET(&l, lock, op, (uint8_t)op);
-	NRP_SET(&l, lock, write, write);
-	lane_put(&file, NRP_LOCK, &l);
+	record_lock(&file, tid, mm, op, write, us);
 }
 
 static void request(bool write, uint64_t us)
@@ -54,47 +47,23 @@ static void release(bool write, uint64_t us)
 
 static void exception(uint64_t us)
 {
-	LANE_ROW(page_fault, p, us * US);
-	NRP_SET(&p, page_fault, tid, TASK);
-	NRP_SET(&p, page_fault, addr, UINT64_C(0x7f0000001000));
-	NRP_SET(&p, page_fault, user, 1);
-	lane_put(&file, NRP_PAGE_FAULT, &p);
+	record_exception(&file, TASK, RANGE + 4096, us);
 }
 
 static void pass(uint64_t us, uint64_t end_us)
 {
-	LANE_ROW(scan_pass, p, us * US);
-	NRP_SET(&p, scan_pass, end_time, end_us * US);
-	NRP_SET(&p, scan_pass, tid, TASK);
-	NRP_SET(&p, scan_pass, mm, MM);
-	lane_put(&file, NRP_SCAN_PASS, &p);
+	record_pass(&file, TASK, us, end_us);
 }
 
 static void call(uint64_t us, uint64_t end_us, uint64_t len)
 {
-	LANE_ROW(mm_call, c, us * US);
-	NRP_SET(&c, mm_call, end_time, end_us * US);
-	NRP_SET(&c, mm_call, tid, TASK);
-	NRP_SET(&c, mm_call, call, NRP_CALL_MUNMAP);
-	NRP_SET(&c, mm_call, addr, UINT64_C(0x7f0000000000));
-	NRP_SET(&c, mm_call, len, len);
-	lane_put(&file, NRP_MM_CALL, &c);
+	record_call(&file, TASK, NRP_CALL_MUNMAP, us, end_us, len);
 }
 
 /* Phases at 20, 30 and 90 us of an unmap that begins at 15. */
 static void phases(uint64_t len)
 {
-	LANE_ROW(munmap, m, 15 * US);
-	NRP_SET(&m, munmap, zap_time, 20 * US);
-	NRP_SET(&m, munmap, pgtables_time, 30 * US);
-	NRP_SET(&m, munmap, flushed_time, 90 * US);
-	NRP_SET(&m, munmap, end_time, 95 * US);
-	NRP_SET(&m, munmap, tid, TASK);
-	NRP_SET(&m, munmap, mm, MM);
-	NRP_SET(&m, munmap, start, UINT64_C(0x7f0000000000));
-	NRP_SET(&m, munmap, len, len);
-	NRP_SET(&m, munmap, downgrade, 1);
-	lane_put(&file, NRP_MUNMAP, &m);
+	record_munmap(&file, TASK, 15, 20, 30, 90, 95, len);
 }
 
 static void load(void)

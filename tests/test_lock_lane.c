@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The munmap.lock lane over small captures; expected values by hand. Times are us. */
 #include "replay/lock_lane.h"
-#include "tests/lane_util.h"
+#include "tests/lock_records.h"
 
-#define US UINT64_C(1000)
-#define MM UINT64_C(0xff11000000140f00)
-#define RANGE UINT64_C(0x7f0000000000)
 #define LENGTH (UINT64_C(4) << 30)
 
 enum { MAIN = 100, OTHER };
@@ -15,49 +12,18 @@ static struct nrp_lock_lanes lanes;
 
 /* ---- the capture ---------------------------------------------------------------------- */
 
-static void event(int32_t tid, int op, bool write, uint64_t us)
-{
-	LANE_ROW(lock, l, us * US);
-	NRP_SET(&l, lock, tid, tid);
-	NRP_SET(&l, lock, mm, MM);
-	NRP_SET(&l, lock, op, (uint8_t)op);
-	NRP_SET(&l, lock, write, write);
-	lane_put(&file, NRP_LOCK, &l);
-}
-
-static void hold(int32_t tid, bool write, uint64_t requested, uint64_t granted, uint64_t released)
-{
-	event(tid, NRP_LOCK_REQUEST, write, requested);
-	event(tid, NRP_LOCK_GRANT, write, granted);
-	event(tid, NRP_LOCK_RELEASE, write, released);
-}
-
 /* Takes the lock 1 us after the exception, at once unless @granted is later. */
 static void fault(int32_t tid, uint64_t addr, uint64_t us, uint64_t granted, uint64_t released)
 {
-	LANE_ROW(page_fault, p, us * US);
-	NRP_SET(&p, page_fault, tid, tid);
-	NRP_SET(&p, page_fault, addr, addr);
-	NRP_SET(&p, page_fault, user, 1);
-	lane_put(&file, NRP_PAGE_FAULT, &p);
-	hold(tid, false, us + 1, granted, released);
+	record_exception(&file, tid, addr, us);
+	record_hold(&file, tid, false, us + 1, granted, released);
 }
 
 /* An unmap of 4 GiB under the write lock: 10 us, then 100 us of zap. */
 static void unmap(uint64_t us)
 {
-	LANE_ROW(munmap, m, (us + 2) * US);
-	NRP_SET(&m, munmap, zap_time, (us + 10) * US);
-	NRP_SET(&m, munmap, pgtables_time, (us + 110) * US);
-	NRP_SET(&m, munmap, flushed_time, (us + 110) * US);
-	NRP_SET(&m, munmap, end_time, (us + 110) * US);
-	NRP_SET(&m, munmap, tid, MAIN);
-	NRP_SET(&m, munmap, mm, MM);
-	NRP_SET(&m, munmap, start, RANGE);
-	NRP_SET(&m, munmap, len, LENGTH);
-	NRP_SET(&m, munmap, downgrade, 1);
-	lane_put(&file, NRP_MUNMAP, &m);
-	hold(MAIN, true, us, us, us + 110);
+	record_munmap(&file, MAIN, us + 2, us + 10, us + 110, us + 110, us + 110, LENGTH);
+	record_hold(&file, MAIN, true, us, us, us + 110);
 }
 
 static void begin(void)
