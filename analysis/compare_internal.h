@@ -62,6 +62,8 @@ enum nrp_metric_id {
 	SCAN_RANGES,
 	SCAN_TIME,
 	SCANS_LOCK_SKIPPED,
+	SCAN_LOCK_DELAY,
+	SCAN_LOCK_ACCESSES,
 	STARVED_VMAS,
 	CPU_COST,
 	PAGE_MIGRATION_WAITS,
@@ -94,6 +96,10 @@ struct nrp_builder {
 
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
+/* Of these, waits for mmap_locks and what scans lose to them (analysis/compare_locks.c). */
+void nrp_build_locks(struct nrp_builder *b, int i);
+/* Windows that one lane loses and the other does not: what both lose cancels out. */
+void nrp_pair_locks(struct nrp_builder *b);
 /* Costs of a lane whose passes come by modelled periods, and the note on it (analysis/cadence.c).
  */
 void nrp_apply_cadence(struct nrp_builder *b, int i);

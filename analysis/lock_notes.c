@@ -160,18 +160,79 @@ static void rate_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 /* ---- scans ---------------------------------------------------------------------------- */
 
+static json_t *windows_json(const struct nrp_lost_windows *w)
+{
+	return json_pack("{s:I,s:I,s:I,s:[f,f],s:[f,f],s:[f,f,f]}", "windows",
+			 (json_int_t)w->windows, "unknown", (json_int_t)w->unknown, "pages",
+			 (json_int_t)w->pages, "late_seconds", 0.0, w->seconds, "page_seconds", 0.0,
+			 w->page_seconds, "remote_accesses", 0.0, w->accesses, w->accesses_upper);
+}
+
+#define SPACES_LISTED 16
+
+/* Address spaces that lose windows, in the order of their pointers; the first of them. */
+static json_t *spaces_json(const struct nrp_scan_attempts *a, uint64_t *ret_more)
+{
+	json_t *list = json_array();
+
+	*ret_more = 0;
+	for (size_t i = 0, end; i < a->count; i = end) {
+		uint64_t longest = 0, attempts;
+		char mm[24];
+
+		for (end = i; end < a->count && a->at[end].mm == a->at[i].mm; end++)
+			if (a->at[end].lost && a->at[end].period > longest)
+				longest = a->at[end].period;
+		attempts = end - i;
+		if (!longest)
+			continue;
+		if (json_array_size(list) == SPACES_LISTED) {
+			++*ret_more;
+			continue;
+		}
+		snprintf(mm, sizeof(mm), "%016llx", ULL(a->at[i].mm));
+		json_t *row = json_pack("{s:s,s:I,s:I}", "mm", mm, "attempts", (json_int_t)attempts,
+					"longest_period_ns", (json_int_t)longest);
+		static const char *const names[NRP_NR_LOST_IN] = { "record", "old", "new" };
+
+		for (int who = 0; who < NRP_NR_LOST_IN; who++) {
+			struct nrp_lost_windows w = nrp_lost_windows(a, (enum nrp_lost_in)who,
+								     NRP_NR_LOST_IN, a->at[i].mm);
+
+			json_object_set_new(row, names[who], windows_json(&w));
+		}
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+/* What windows cost that scans lost to the lock (spec mmap-hugetlb.md 1.7, part 3). */
 static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
-	uint64_t a = result(r, 0)->skipped, b = result(r, 1)->skipped;
+	const struct nrp_scan_attempts *s = &r->scan_attempts;
+	struct nrp_lost_windows a = nrp_lost_windows(s, NRP_LOST_OLD, NRP_NR_LOST_IN, 0);
+	struct nrp_lost_windows b = nrp_lost_windows(s, NRP_LOST_NEW, NRP_NR_LOST_IN, 0);
+	uint64_t more;
+	json_t *spaces = spaces_json(s, &more);
 
 	nrp_comparison_note(
 		c, "scans_lost_to_the_lock",
-		json_pack("{s:I,s:I,s:I}", "attempts", (json_int_t)result(r, 1)->scans, "old",
-			  (json_int_t)a, "new", (json_int_t)b),
-		"of %llu scans %llu (old) and %llu (new) find the lock taken or asked for: each "
-		"leaves its window of the address space unarmed for a scan period more, 0 to 1 "
-		"period of later migrations and remote accesses",
-		ULL(result(r, 1)->scans), ULL(a), ULL(b));
+		json_pack("{s:I,s:I,s:I,s:o,s:o,s:o,s:I}", "attempts",
+			  (json_int_t)result(r, 1)->scans, "old", (json_int_t)a.windows, "new",
+			  (json_int_t)b.windows, "lost_old", windows_json(&a), "lost_new",
+			  windows_json(&b), "address_spaces", spaces, "more_address_spaces",
+			  (json_int_t)more),
+		"of %llu scans %llu (old) and %llu (new) find the lock taken or asked for; each "
+		"leaves its window unarmed until the next attempt, 0 to one scan period later: up "
+		"to %.3f and %.3f s in all, for windows of %llu and %llu entries. Other nodes' "
+		"threads touch the windows' pages %.1f (up to %.1f) and %.1f (up to %.1f) times "
+		"meanwhile: touch rate times time, a model; a lower estimate, as only the first "
+		"touch of an armed page is seen, and at least 0, as marking in time need not have "
+		"moved the pages%s",
+		ULL(result(r, 1)->scans), ULL(a.windows), ULL(b.windows), a.seconds, b.seconds,
+		ULL(a.pages), ULL(b.pages), a.accesses, a.accesses_upper, b.accesses,
+		b.accesses_upper,
+		a.unknown || b.unknown ? "; of some windows no later scan shows the size" : "");
 }
 
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -196,7 +257,7 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		rate_note(c, r);
 	if (h->blame.nr_top)
 		blockers_note(c, r);
-	if (result(r, 0)->skipped || result(r, 1)->skipped)
+	if (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped)
 		scans_note(c, r);
 	if (result(r, 1)->unmap_faults)
 		sights_note(c, r);

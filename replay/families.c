@@ -590,7 +590,8 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 		return 0;
 	ret = nrp_lock_lanes_load(&lanes, store, capture, err);
 	lanes.host = r->locks;
-	if (ret == 0 && nrp_lock_lanes_start(&lanes) < 0)
+	if (ret == 0 && (nrp_lock_lanes_start(&lanes) < 0 ||
+			 nrp_scan_attempts_collect(&r->scan_attempts, &lanes) < 0))
 		ret = nrp_fail_nomem(err);
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		params[i] = lock_params(&r->lane[i].spec, r->lane[i].variant[f]);
@@ -600,7 +601,12 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 				      ? nrp_fail_nomem(err)
 				      : 0;
 		r->lane[i].own_lock &= r->lane[i].lock.changed > 0;
+		if (ret == 0)
+			nrp_scan_attempts_lane(&r->scan_attempts, i ? NRP_LOST_NEW : NRP_LOST_OLD,
+					       r->lane[i].own_lock ? &lanes : NULL);
 	}
+	if (ret == 0)
+		ret = nrp_scan_attempts_windows(&r->scan_attempts, store, capture, err);
 	r->lock_record = lanes.record;
 	r->locks_differ = ret == 0 && !same_locks(&params[0], &params[1]);
 	r->differs[f] = r->locks_differ;

@@ -34,6 +34,7 @@ struct nrp_lock_seen {
 	uint64_t own_wait;
 	uint32_t own_queued;
 	bool own_skipped, own_late_skipped; /* a scan: if handed over at once; if late */
+	bool lane_skipped;                  /* a scan: in the lane that ran last */
 	uint64_t killed;   /* ns; UINT64_MAX: not: waited until then, and left without the lock */
 	bool lossy;        /* events are missing between its request and its end: undecided */
 	uint64_t length;   /* of a called one: bytes, up to whole pages */

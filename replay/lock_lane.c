@@ -432,7 +432,7 @@ static bool is_changed(const struct nrp_lock_job *j, const struct nrp_lock_seen 
 }
 
 static int count_job(struct nrp_lock_result *ret, struct tallies *t, const struct nrp_lock_lanes *l,
-		     const struct nrp_lock_job *j, const struct nrp_lock_seen *s)
+		     const struct nrp_lock_job *j, struct nrp_lock_seen *s)
 {
 	const struct nrp_lock_verify *v = &l->host.check[l->host.variant];
 	bool same = !is_changed(j, s), skipped = same ? found_it_taken(j, s) : j->skipped;
@@ -442,6 +442,7 @@ static int count_job(struct nrp_lock_result *ret, struct tallies *t, const struc
 	ret->changed += !same;
 	ret->scans += j->kind == NRP_LOCK_SCAN;
 	ret->skipped += skipped;
+	s->lane_skipped = skipped;
 	ret->segv += j->sight == NRP_MUNMAP_SEGV;
 	ret->repopulated += j->sight == NRP_MUNMAP_REPOPULATED;
 	if (skipped)

@@ -15,7 +15,7 @@ foreach(name outcomes scan_periods task_moves tiering)
 	add_test(NAME ${name} COMMAND test_${name})
 endforeach()
 
-foreach(name lock_jobs lock_lane)
+foreach(name lock_jobs lock_lane lost_scans)
 	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c
 		${CMAKE_CURRENT_LIST_DIR}/lock_records.c ${CMAKE_CURRENT_LIST_DIR}/lane_util.c
 		${CMAKE_CURRENT_LIST_DIR}/store_util.c)

@@ -17,7 +17,7 @@
 /* "nrpl": application_id of our databases. */
 #define NRP_APPLICATION_ID 0x6e72706c
 /* user_version written and the newest one understood. */
-#define NRP_SCHEMA_VERSION 4
+#define NRP_SCHEMA_VERSION 5
 /* Rows per column block. */
 #define NRP_BLOCK_ROWS 65536
 

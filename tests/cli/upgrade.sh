@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Files that earlier versions of numareplay wrote (schema 1 to 3; numbers are what those said) are read
+# Files that earlier versions of numareplay wrote (schema 1 to 4; numbers are what those said) are read
 # as they are, also when they cannot be written, and brought up to date by the first write.
 . "$(dirname "$0")/lib.sh"
 
 "$NRP" import -q "$DATA/thp-4.18.dat" -o today.db
 "$NRP" export today.db --kind hint_fault >today.csv
-for version in 1 2 3; do
+for version in 1 2 3 4; do
 	gzip -dc "$DATA/schema-$version.db.gz" >old.db
 	cp old.db before.db
 	for command in info report 'export --kind hint_fault'; do
@@ -27,7 +27,7 @@ for version in 1 2 3; do
 	want 0 "$NRP" verify old.db
 	want 0 "$NRP" replay old.db --new off
 	want 0 sqlite3 old.db 'PRAGMA user_version; PRAGMA integrity_check'
-	want_out '^4$'
+	want_out '^5$'
 	want_out '^ok$'
 	want 0 "$NRP" import -q "$DATA/thp-5.10.dat" -o old.db
 	want 0 "$NRP" query old.db 'SELECT name, hint_fault FROM report_capture'
