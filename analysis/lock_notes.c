@@ -100,12 +100,44 @@ static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
 			    "waits for mmap_locks in ms, old to new: %s", text);
 }
 
+static const char *kind_name(enum nrp_lock_kind kind)
+{
+	static const char *const names[NRP_NR_LOCK_KINDS] = {
+		[NRP_LOCK_FAULT] = "fault",   [NRP_LOCK_READER] = "reader",
+		[NRP_LOCK_WRITER] = "writer", [NRP_LOCK_SCAN] = "scan",
+		[NRP_LOCK_MUNMAP] = "munmap",
+	};
+
+	return names[kind];
+}
+
 static json_t *describe(const struct nrp_lock_blocker *b)
 {
-	return json_pack("{s:I,s:I,s:i,s:b,s:I,s:I,s:I,s:I}", "mm", (json_int_t)b->mm, "time",
-			 (json_int_t)b->granted, "tid", b->tid, "munmap", b->munmap, "length",
+	const char *call = nrp_lock_call_name(b->call);
+	json_t *worst = b->victims ? json_pack("{s:i,s:s,s:I}", "tid", b->worst.tid, "kind",
+					       kind_name(b->worst.kind), "wait_ns",
+					       (json_int_t)b->worst.wait_ns)
+				   : json_null();
+
+	return json_pack("{s:I,s:I,s:i,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "mm",
+			 (json_int_t)b->mm, "time", (json_int_t)b->granted, "tid", b->tid, "munmap",
+			 b->munmap, "call", call ? json_string(call) : json_null(), "length",
 			 (json_int_t)b->length, "held_ns", (json_int_t)b->held, "victims",
-			 (json_int_t)b->victims, "wait_ns", (json_int_t)b->wait_ns);
+			 (json_int_t)b->victims, "fault_victims", (json_int_t)b->faults,
+			 "reader_victims", (json_int_t)b->readers, "writer_victims",
+			 (json_int_t)b->writers, "lost_scans", (json_int_t)b->lost_scans,
+			 "worst_victim", worst, "wait_ns", (json_int_t)b->wait_ns);
+}
+
+/* "an unmap", "mbind()", "a writer". */
+static const char *blocker_name(const struct nrp_lock_blocker *b, char *text, size_t size)
+{
+	const char *call = nrp_lock_call_name(b->call);
+
+	if (b->munmap || !call)
+		return b->munmap ? "an unmap" : "a writer";
+	snprintf(text, size, "%s()", call);
+	return text;
 }
 
 static void blockers_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -113,21 +145,28 @@ static void blockers_note(struct nrp_comparison *c, const struct nrp_replay *r)
 	const struct nrp_lock_blame *b = &r->locks.blame;
 	const struct nrp_lock_blocker *top = &b->top[0];
 	json_t *list = json_array();
+	char name[24], worst[64] = "";
 
 	for (size_t i = 0; i < b->nr_top; i++)
 		json_array_append_new(list, describe(&b->top[i]));
+	if (top->victims)
+		snprintf(worst, sizeof(worst), " (longest: a %s of task %d, %.3f ms)",
+			 kind_name(top->worst.kind), top->worst.tid, MS(top->worst.wait_ns));
 	nrp_comparison_note(
 		c, "lock_blockers",
-		json_pack("{s:I,s:I,s:I,s:o}", "behind_munmap_ns", (json_int_t)b->behind_munmap,
+		json_pack("{s:I,s:I,s:I,s:I,s:o}", "behind_munmap_ns", (json_int_t)b->behind_munmap,
 			  "behind_writers_ns", (json_int_t)b->behind_writers, "behind_none_ns",
-			  (json_int_t)b->behind_none, "blockers", list),
+			  (json_int_t)b->behind_none, "scans_behind_line",
+			  (json_int_t)b->scans_behind_line, "blockers", list),
 		"on record requests waited %.3f ms while an unmap held the lock for writing, %.3f "
 		"ms while another writer did, and %.3f ms behind readers or until they woke up; "
-		"the worst was %s of task %d at %.6f s: %llu waited %.3f ms in all while it held "
-		"the lock for %.3f ms",
+		"the worst was %s of task %d at %.6f s: %llu faults, %llu other readers and %llu "
+		"writers waited %.3f ms in all while it held the lock for %.3f ms%s, and %llu "
+		"scans gave up",
 		MS(b->behind_munmap), MS(b->behind_writers), MS(b->behind_none),
-		top->munmap ? "an unmap" : "a writer", top->tid, (double)top->granted * 1e-9,
-		ULL(top->victims), MS(top->wait_ns), MS(top->held));
+		blocker_name(top, name, sizeof(name)), top->tid, (double)top->granted * 1e-9,
+		ULL(top->faults), ULL(top->readers), ULL(top->writers), MS(top->wait_ns),
+		MS(top->held), worst, ULL(top->lost_scans));
 }
 
 static void sights_note(struct nrp_comparison *c, const struct nrp_replay *r)

@@ -565,6 +565,7 @@ static struct nrp_lock_params lock_params(const struct nrp_lane_spec *spec, int8
 	p.spin = nrp_lane_get(spec, family, "wspin_ns", 0);
 	p.handoff = nrp_lane_get(spec, family, "handoff_ns", 0);
 	p.closed = nrp_lane_get(spec, family, "closed", 0);
+	p.moves_unlocked = !nrp_lane_get(spec, family, "mbind_moves", 1);
 	return p;
 }
 
@@ -573,7 +574,8 @@ static bool same_locks(const struct nrp_lock_params *a, const struct nrp_lock_pa
 	return a->munmap.variant == b->munmap.variant &&
 	       a->munmap.threshold == b->munmap.threshold && a->resched == b->resched &&
 	       a->prefix == b->prefix && a->vma_locks == b->vma_locks && a->spin == b->spin &&
-	       a->handoff == b->handoff && a->closed == b->closed;
+	       a->handoff == b->handoff && a->closed == b->closed &&
+	       a->moves_unlocked == b->moves_unlocked;
 }
 
 /* Runs the lanes that do not hold the mmap_lock as the host did. */

@@ -38,8 +38,12 @@ struct task {
 	bool user;
 	uint64_t scan_end; /* it is in task_numa_work() until then */
 	uint64_t scan_mm;
-	uint64_t call_end; /* it is in munmap() until then, and has not asked for the lock */
+	uint64_t call_end; /* it is in a system call until then; 0: in none */
 	uint64_t call_addr, call_len;
+	int8_t call;         /* NRP_CALL_* */
+	bool call_wrote;     /* and has asked for the lock to write */
+	uint64_t write_mm;   /* write_job is one of its */
+	uint32_t write_job;  /* the last one that it took to write */
 	uint64_t killed_mm;  /* killed_job is one of its */
 	uint32_t killed_job; /* wait that seems to have ended with the task */
 };
@@ -167,12 +171,16 @@ static void lived_on(struct builder *b, struct task *task)
 /* The first request for writing inside a munmap() is the unmap's. */
 static void take_call(struct task *task, struct nrp_lock_seen *s)
 {
-	if (!s->write || task->call_end < s->requested)
+	s->call = -1;
+	if (task->call_end < s->requested)
 		return;
+	s->call = task->call;
+	if (!s->write || task->call_wrote || task->call != NRP_CALL_MUNMAP)
+		return;
+	task->call_wrote = true;
 	s->called = true;
 	s->addr = task->call_addr;
 	s->length = task->call_len;
-	task->call_end = 0;
 }
 
 static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
@@ -220,7 +228,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	return 0;
 }
 
-static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
+static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
 		  const struct nrp_lock *l)
 {
 	struct nrp_lock_seen *seen;
@@ -253,6 +261,10 @@ static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	mm->seen[user->asking - 1].granted = l->time;
 	user->holding = user->asking;
 	user->asking = NO_JOB;
+	if (l->write) {
+		task->write_mm = l->mm;
+		task->write_job = user->holding;
+	}
 }
 
 /*
@@ -350,7 +362,7 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 		r = request(b, mm, user, task, l);
 		break;
 	case NRP_LOCK_GRANT:
-		grant(b, mm, user, l);
+		grant(b, mm, user, task, l);
 		break;
 	case NRP_LOCK_FAILED:
 		fail(b, mm, user, task, l);
@@ -438,11 +450,29 @@ static void see_pass(struct task *task, const struct nrp_scan_pass *p)
 static void see_call(struct task *task, const struct nrp_mm_call *c)
 {
 	task->used_fault = task->faults;
-	if (c->call != NRP_CALL_MUNMAP)
-		return;
+	task->call = (int8_t)c->call;
+	task->call_wrote = false;
 	task->call_end = NRP_NULL(c, mm_call, end_time) ? UINT64_MAX : c->end_time;
 	task->call_addr = NRP_NULL(c, mm_call, addr) ? 0 : c->addr;
 	task->call_len = NRP_NULL(c, mm_call, len) ? 1 : whole_pages(c->len);
+}
+
+/* Up to 6.6 mbind() moves pages while it holds the lock for writing (spec part 3, 4). */
+static void see_migration(struct builder *b, struct task *task, const struct nrp_migration *m)
+{
+	struct nrp_lock_mm *mm;
+	struct nrp_lock_seen *s;
+	uint64_t from;
+
+	if (!task->write_job || m->reason != NRP_REASON_MBIND ||
+	    NRP_NULL(m, migration, start_time) || m->start_time > m->time)
+		return;
+	mm = mm_of(b, task->write_mm);
+	s = &mm->seen[task->write_job - 1];
+	if (s->released != UINT64_MAX || s->downgraded != UINT64_MAX)
+		return;
+	from = m->start_time > s->granted ? m->start_time : s->granted;
+	mm->job[task->write_job - 1].moving += m->time - from;
 }
 
 static int see(void *context, enum nrp_record_kind kind, const void *row)
@@ -456,15 +486,19 @@ static int see(void *context, enum nrp_record_kind kind, const void *row)
 		return see_munmap(b, row);
 	task = task_of(b, kind == NRP_PAGE_FAULT  ? ((const struct nrp_page_fault *)row)->tid
 			  : kind == NRP_SCAN_PASS ? ((const struct nrp_scan_pass *)row)->tid
+			  : kind == NRP_MIGRATION ? ((const struct nrp_migration *)row)->tid
 						  : ((const struct nrp_mm_call *)row)->tid);
 	if (!task)
 		return -ENOMEM;
-	if (kind != NRP_PAGE_FAULT || ((const struct nrp_page_fault *)row)->user)
+	if (kind == NRP_SCAN_PASS || kind == NRP_MM_CALL ||
+	    (kind == NRP_PAGE_FAULT && ((const struct nrp_page_fault *)row)->user))
 		lived_on(b, task);
 	if (kind == NRP_PAGE_FAULT)
 		see_exception(b, task, row);
 	else if (kind == NRP_SCAN_PASS)
 		see_pass(task, row);
+	else if (kind == NRP_MIGRATION)
+		see_migration(b, task, row);
 	else
 		see_call(task, row);
 	return 0;
@@ -481,6 +515,8 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 		{ NRP_MM_CALL, NRP_BIT(mm_call, time) | NRP_BIT(mm_call, end_time) |
 				       NRP_BIT(mm_call, tid) | NRP_BIT(mm_call, call) |
 				       NRP_BIT(mm_call, addr) | NRP_BIT(mm_call, len) },
+		{ NRP_MIGRATION, NRP_BIT(migration, time) | NRP_BIT(migration, start_time) |
+					 NRP_BIT(migration, tid) | NRP_BIT(migration, reason) },
 		{ NRP_LOCK, ~UINT64_C(0) },
 		{ NRP_MUNMAP, ~UINT64_C(0) },
 	};

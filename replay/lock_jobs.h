@@ -38,6 +38,7 @@ struct nrp_lock_seen {
 	uint64_t killed;   /* ns; UINT64_MAX: not: waited until then, and left without the lock */
 	bool lossy;        /* events are missing between its request and its end: undecided */
 	uint64_t length;   /* of a called one: bytes, up to whole pages */
+	int8_t call;       /* NRP_CALL_*: of the task meanwhile; -1: none on record */
 	bool called;       /* the first writer inside a munmap() of the task */
 	bool release_lost; /* released is when the task asked anew */
 	enum nrp_lock_split split; /* a munmap */

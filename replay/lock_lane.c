@@ -417,8 +417,9 @@ static bool is_modelled(const struct nrp_lock_params *p, uint64_t writers_queued
 {
 	enum nrp_munmap_variant v = p->munmap.variant;
 
-	return writers_queued || p->vma_locks || p->closed || p->spin || v == NRP_MUNMAP_SECTIONS ||
-	       v == NRP_MUNMAP_TWO_PHASE || v == NRP_MUNMAP_TWO_PHASE_DEAD;
+	return writers_queued || p->vma_locks || p->closed || p->spin || p->moves_unlocked ||
+	       v == NRP_MUNMAP_SECTIONS || v == NRP_MUNMAP_TWO_PHASE ||
+	       v == NRP_MUNMAP_TWO_PHASE_DEAD;
 }
 
 struct tallies {

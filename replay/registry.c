@@ -165,6 +165,8 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "handoff_ns", "ns", "0", "from a release until a waiter runs", 0, 1000000000 },
 			{ "closed", "0 or 1", "0",
 			  "1: a thread's next request comes its think time after the last", 0, 1 },
+			{ "mbind_moves", "0 or 1", "1, as on record",
+			  "0: mbind() has released the lock when it moves pages (6.7+)", 0, 1 },
 		},
 	},
 	[NRP_FAMILY_HUGETLB_COUNT] = {

@@ -193,6 +193,102 @@ static void faults_a_second_of_a_task(void **state)
 	end();
 }
 
+/*
+ * Vector L-1 (spec part 3, 4), 1000 us later: mbind() walks its queue for 50 us and moves 100 huge
+ * pages, 20 us each, under the write lock; a fault comes at 100 and a scan at 200.
+ */
+static void moving_pages(bool unlocked)
+{
+	uint64_t released = unlocked ? 1050 : 3050, fault_at = unlocked ? 1100 : 3050;
+
+	begin();
+	record_call(&file, MAIN, NRP_CALL_MBIND, 990, 3100, LENGTH);
+	record_hold(&file, MAIN, true, 1000, 1000, released);
+	LANE_ROW(migration, m, 3050 * US);
+	NRP_SET(&m, migration, start_time, 1050 * US);
+	NRP_SET(&m, migration, tid, MAIN);
+	NRP_SET(&m, migration, reason, 4);
+	lane_put(&file, NRP_MIGRATION, &m);
+	record_exception(&file, OTHER, 0x1000, 1099);
+	record_hold(&file, OTHER, false, 1100, fault_at, fault_at + 5);
+	record_pass(&file, OTHER + 1, 1199, 1240);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_REQUEST, false, 1200);
+	record_lock(&file, OTHER + 1, MM, unlocked ? NRP_LOCK_GRANT : NRP_LOCK_FAILED, false, 1200);
+	if (unlocked)
+		record_lock(&file, OTHER + 1, MM, NRP_LOCK_RELEASE, false, 1230);
+	load();
+}
+
+static struct nrp_lock_result run_mbind(bool moves_unlocked)
+{
+	struct nrp_lock_params params = nrp_lock_host_params(lanes.host.variant);
+	struct nrp_lock_result ret;
+
+	params.moves_unlocked = moves_unlocked;
+	assert_int_equal(nrp_lock_lanes_run(&ret, &lanes, &params), 0);
+	return ret;
+}
+
+static void l1_mbind_that_moves_pages_is_the_blocker(void **state)
+{
+	const struct nrp_lock_blocker *top = &lanes.host.blame.top[0];
+	struct nrp_lock_result r;
+
+	(void)state;
+	moving_pages(false);
+	assert_int_equal(lanes.record.value[NRP_LOCK_OF_FAULTS].ns, 1950 * US);
+	assert_int_equal(lanes.record.skipped, 1);
+	assert_int_equal(lanes.host.blame.nr_top, 1);
+	assert_int_equal(top->call, NRP_CALL_MBIND);
+	assert_string_equal(nrp_lock_call_name(top->call), "mbind");
+	assert_false(top->munmap);
+	assert_int_equal(top->held, 2050 * US);
+	assert_int_equal(top->faults, 1);
+	assert_int_equal(top->wait_ns, 1950 * US);
+	assert_int_equal(top->worst.tid, OTHER);
+	assert_int_equal(top->worst.kind, NRP_LOCK_FAULT);
+	assert_int_equal(top->worst.wait_ns, 1950 * US);
+	assert_int_equal(top->lost_scans, 1);
+	r = run_mbind(false);
+	assert_int_equal(r.changed, 0);
+	assert_int_equal(r.skipped, 1);
+	r = run_mbind(true); /* W[50] */
+	assert_int_equal(r.upper[NRP_LOCK_OF_FAULTS].ns, 0);
+	assert_int_equal(r.skipped, 0);
+	assert_true(r.modelled);
+	end();
+}
+
+static void l1_mbind_of_67_moves_them_later(void **state)
+{
+	struct nrp_lock_result r;
+
+	(void)state;
+	moving_pages(true);
+	assert_int_equal(lanes.record.value[NRP_LOCK_OF_FAULTS].ns, 0);
+	assert_int_equal(lanes.record.skipped, 0);
+	assert_int_equal(lanes.host.blame.nr_top, 0);
+	r = run_mbind(true);
+	assert_int_equal(r.changed, 0);
+	end();
+}
+
+/* The scan finds a reader, and a writer that waits for it (vector V-10b): nobody writes. */
+static void a_scan_is_lost_to_a_line(void **state)
+{
+	(void)state;
+	begin();
+	record_hold(&file, MAIN, false, 10, 10, 50);
+	record_hold(&file, OTHER, true, 20, 50, 60);
+	record_pass(&file, OTHER + 1, 24, 40);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_REQUEST, false, 25);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_FAILED, false, 26);
+	load();
+	assert_int_equal(lanes.record.skipped, 1);
+	assert_int_equal(lanes.host.blame.scans_behind_line, 1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +298,9 @@ int main(void)
 		cmocka_unit_test(what_is_still_in_line_is_as_late_as_on_the_host),
 		cmocka_unit_test(what_faults_in_the_range_see),
 		cmocka_unit_test(faults_a_second_of_a_task),
+		cmocka_unit_test(l1_mbind_that_moves_pages_is_the_blocker),
+		cmocka_unit_test(l1_mbind_of_67_moves_them_later),
+		cmocka_unit_test(a_scan_is_lost_to_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, util_enter_dir, util_leave_dir);
