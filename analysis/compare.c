@@ -44,6 +44,8 @@ static const struct {
 	[SCAN_RANGES] = { "scan_ranges", "ranges", NUMA },
 	[SCAN_TIME] = { "scan_time", "ns", NUMA },
 	[SCANS_LOCK_SKIPPED] = { "scans_lock_skipped", "passes", NUMA | LOCK },
+	[SCAN_LOCK_DELAY] = { "scan_lock_delay", "page-seconds", NUMA | LOCK },
+	[SCAN_LOCK_ACCESSES] = { "scan_lock_delay_accesses", "touches", NUMA | LOCK },
 	[STARVED_VMAS] = { "starved_vmas", "VMAs", NUMA },
 	[CPU_COST] = { "cpu_cost", "seconds", NUMA },
 	[PAGE_MIGRATION_WAITS] = { "page_migration_waits", "waits", NUMA },

@@ -39,9 +39,9 @@ struct nrp_comparison {
 	int64_t replay_id; /* 0: not stored */
 	int64_t capture_id;
 	char capture[256];
-	char name[2][128];   /* lanes, old and new, as asked for */
-	json_t *variants[2]; /* {"migrate.ratelimit": "spin", ..}; owned */
-	json_t *set[2];      /* {"migrate.ratelimit.quota": 256, ..}; owned */
+	char name[2][NRP_LANE_NAME]; /* lanes, old and new, as asked for */
+	json_t *variants[2];         /* {"migrate.ratelimit": "spin", ..}; owned */
+	json_t *set[2];              /* {"migrate.ratelimit.quota": 256, ..}; owned */
 	struct nrp_metric metric[NRP_MAX_METRICS];
 	size_t nr_metrics;
 	struct nrp_note note[NRP_MAX_NOTES];

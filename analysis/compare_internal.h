@@ -62,6 +62,8 @@ enum nrp_metric_id {
 	SCAN_RANGES,
 	SCAN_TIME,
 	SCANS_LOCK_SKIPPED,
+	SCAN_LOCK_DELAY,
+	SCAN_LOCK_ACCESSES,
 	STARVED_VMAS,
 	CPU_COST,
 	PAGE_MIGRATION_WAITS,
@@ -96,6 +98,10 @@ struct nrp_builder {
 json_t *nrp_quantity_json(const struct nrp_quantity *q);
 /* All metrics of lane @i (analysis/compare_lanes.c). */
 void nrp_build_lane(struct nrp_builder *b, int i);
+/* Of these, waits for mmap_locks and what scans lose to them (analysis/compare_locks.c). */
+void nrp_build_locks(struct nrp_builder *b, int i);
+/* Windows that one lane loses and the other does not: what both lose cancels out. */
+void nrp_pair_locks(struct nrp_builder *b);
 /* Costs of a lane whose passes come by modelled periods, and the note on it (analysis/cadence.c).
  */
 void nrp_apply_cadence(struct nrp_builder *b, int i);
@@ -124,6 +130,11 @@ struct nrp_quantity nrp_process_in_lane(const struct nrp_comparison *c, const st
 					const struct nrp_process *p);
 /* The recorded scans' starved VMAs for verify's document; NULL: out of memory. */
 json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
+/*
+ * The recorded sequences of mmap_lock events, and those that cannot be, for verify's document; null
+ * where no request for an mmap_lock is on record. NULL: out of memory.
+ */
+json_t *nrp_lock_sequences(const struct nrp_lock_host *host);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Notes on lanes that count hugetlb pages differently (analysis/hugetlb_notes.c). */

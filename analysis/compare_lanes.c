@@ -433,46 +433,6 @@ static struct nrp_quantity range_of(uint64_t lower, uint64_t value, uint64_t upp
 			      : nrp_bounded((double)value, (double)lower, (double)upper, 3);
 }
 
-static struct nrp_quantity measured(double lower, double value, double upper, bool modelled)
-{
-	struct nrp_quantity q = nrp_bounded(value, lower, upper, 2);
-
-	if (modelled)
-		q.class = NRP_CLASS_MODELLED;
-	return q;
-}
-
-/*
- * Waits for mmap_locks. Those on record are measured with the host's own lateness, and never exact;
- * a lane's are the engine's, as late as waiters were on the host (replay/lock_lane.h).
- */
-static void locks(struct nrp_builder *b, int i)
-{
-	static const enum nrp_metric_id ids[NRP_NR_LOCK_CLASSES][2] = {
-		{ LOCK_WAIT_FAULTS_NS, LOCK_WAIT_FAULTS_OVER },
-		{ LOCK_WAIT_READERS_NS, LOCK_WAIT_READERS_OVER },
-		{ LOCK_WAIT_WRITERS_NS, LOCK_WAIT_WRITERS_OVER },
-		{ LOCK_WAIT_MUNMAP_NS, LOCK_WAIT_MUNMAP_OVER },
-	};
-	const struct nrp_replay_lane *lane = &b->r->lane[i];
-	const struct nrp_lock_result *l = lane->own_lock ? &lane->lock : &b->r->lock_record;
-
-	if (!b->r->locks.known)
-		return;
-	for (int c = 0; c < NRP_NR_LOCK_CLASSES; c++) {
-		const struct nrp_lock_waits *low = &l->lower[c], *mid = &l->value[c],
-					    *high = &l->upper[c];
-
-		b->q[i][ids[c][0]] =
-			measured((double)low->ns, (double)mid->ns, (double)high->ns, l->modelled);
-		b->q[i][ids[c][1]] = measured((double)low->over, (double)mid->over,
-					      (double)high->over, l->modelled);
-	}
-	if (l->scans)
-		b->q[i][SCANS_LOCK_SKIPPED] = measured((double)l->skipped, (double)l->skipped,
-						       (double)l->skipped_upper, l->modelled);
-}
-
 /*
  * What walks take of hugetlb pages, and what smaps says of them. Tables are those on record; pages
  * that were mapped before the capture make it a bound.
@@ -683,7 +643,7 @@ void nrp_build_lane(struct nrp_builder *b, int i)
 	else
 		other_lane(b, i);
 	other_families(b, i);
-	locks(b, i);
+	nrp_build_locks(b, i);
 	hugetlb(b, i);
 	add_unseen(b, i, b->q[i]);
 	nrp_apply_cadence(b, i);
@@ -762,6 +722,7 @@ void nrp_build_pairs(struct nrp_builder *b)
 	int other = r->lane[0].observed ? 1 : 0;
 	const struct nrp_replay_lane *lane = &r->lane[other];
 
+	nrp_pair_locks(b);
 	if (lane->observed || !r->lane[!other].observed || r->lossy ||
 	    nrp_comparison_untracked(r) > NRP_UNTRACKED_LIMIT) {
 		calibrate(b);
@@ -787,7 +748,7 @@ void nrp_build_pairs(struct nrp_builder *b)
 	b->paired[REMOTE_ACCESSES] = b->q[0][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE &&
 				     b->q[1][REMOTE_ACCESSES].class != NRP_CLASS_NOT_OBSERVABLE;
 	for (int m = 0; other == 0 && m < NRP_NR_METRICS; m++)
-		if (b->paired[m])
+		if (b->paired[m] && m != SCAN_LOCK_DELAY && m != SCAN_LOCK_ACCESSES)
 			b->avoided[m] = negative(&b->avoided[m]);
 	calibrate(b);
 }

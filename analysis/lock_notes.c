@@ -100,12 +100,44 @@ static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
 			    "waits for mmap_locks in ms, old to new: %s", text);
 }
 
+static const char *kind_name(enum nrp_lock_kind kind)
+{
+	static const char *const names[NRP_NR_LOCK_KINDS] = {
+		[NRP_LOCK_FAULT] = "fault",   [NRP_LOCK_READER] = "reader",
+		[NRP_LOCK_WRITER] = "writer", [NRP_LOCK_SCAN] = "scan",
+		[NRP_LOCK_MUNMAP] = "munmap",
+	};
+
+	return names[kind];
+}
+
 static json_t *describe(const struct nrp_lock_blocker *b)
 {
-	return json_pack("{s:I,s:I,s:i,s:b,s:I,s:I,s:I,s:I}", "mm", (json_int_t)b->mm, "time",
-			 (json_int_t)b->granted, "tid", b->tid, "munmap", b->munmap, "length",
+	const char *call = nrp_lock_call_name(b->call);
+	json_t *worst = b->victims ? json_pack("{s:i,s:s,s:I}", "tid", b->worst.tid, "kind",
+					       kind_name(b->worst.kind), "wait_ns",
+					       (json_int_t)b->worst.wait_ns)
+				   : json_null();
+
+	return json_pack("{s:I,s:I,s:i,s:b,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:I}", "mm",
+			 (json_int_t)b->mm, "time", (json_int_t)b->granted, "tid", b->tid, "munmap",
+			 b->munmap, "call", call ? json_string(call) : json_null(), "length",
 			 (json_int_t)b->length, "held_ns", (json_int_t)b->held, "victims",
-			 (json_int_t)b->victims, "wait_ns", (json_int_t)b->wait_ns);
+			 (json_int_t)b->victims, "fault_victims", (json_int_t)b->faults,
+			 "reader_victims", (json_int_t)b->readers, "writer_victims",
+			 (json_int_t)b->writers, "lost_scans", (json_int_t)b->lost_scans,
+			 "worst_victim", worst, "wait_ns", (json_int_t)b->wait_ns);
+}
+
+/* "an unmap", "mbind()", "a writer". */
+static const char *blocker_name(const struct nrp_lock_blocker *b, char *text, size_t size)
+{
+	const char *call = nrp_lock_call_name(b->call);
+
+	if (b->munmap || !call)
+		return b->munmap ? "an unmap" : "a writer";
+	snprintf(text, size, "%s()", call);
+	return text;
 }
 
 static void blockers_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -113,21 +145,28 @@ static void blockers_note(struct nrp_comparison *c, const struct nrp_replay *r)
 	const struct nrp_lock_blame *b = &r->locks.blame;
 	const struct nrp_lock_blocker *top = &b->top[0];
 	json_t *list = json_array();
+	char name[24], worst[64] = "";
 
 	for (size_t i = 0; i < b->nr_top; i++)
 		json_array_append_new(list, describe(&b->top[i]));
+	if (top->victims)
+		snprintf(worst, sizeof(worst), " (longest: a %s of task %d, %.3f ms)",
+			 kind_name(top->worst.kind), top->worst.tid, MS(top->worst.wait_ns));
 	nrp_comparison_note(
 		c, "lock_blockers",
-		json_pack("{s:I,s:I,s:I,s:o}", "behind_munmap_ns", (json_int_t)b->behind_munmap,
+		json_pack("{s:I,s:I,s:I,s:I,s:o}", "behind_munmap_ns", (json_int_t)b->behind_munmap,
 			  "behind_writers_ns", (json_int_t)b->behind_writers, "behind_none_ns",
-			  (json_int_t)b->behind_none, "blockers", list),
+			  (json_int_t)b->behind_none, "scans_behind_line",
+			  (json_int_t)b->scans_behind_line, "blockers", list),
 		"on record requests waited %.3f ms while an unmap held the lock for writing, %.3f "
 		"ms while another writer did, and %.3f ms behind readers or until they woke up; "
-		"the worst was %s of task %d at %.6f s: %llu waited %.3f ms in all while it held "
-		"the lock for %.3f ms",
+		"the worst was %s of task %d at %.6f s: %llu faults, %llu other readers and %llu "
+		"writers waited %.3f ms in all while it held the lock for %.3f ms%s, and %llu "
+		"scans gave up",
 		MS(b->behind_munmap), MS(b->behind_writers), MS(b->behind_none),
-		top->munmap ? "an unmap" : "a writer", top->tid, (double)top->granted * 1e-9,
-		ULL(top->victims), MS(top->wait_ns), MS(top->held));
+		blocker_name(top, name, sizeof(name)), top->tid, (double)top->granted * 1e-9,
+		ULL(top->faults), ULL(top->readers), ULL(top->writers), MS(top->wait_ns),
+		MS(top->held), worst, ULL(top->lost_scans));
 }
 
 static void sights_note(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -160,18 +199,79 @@ static void rate_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 /* ---- scans ---------------------------------------------------------------------------- */
 
+static json_t *windows_json(const struct nrp_lost_windows *w)
+{
+	return json_pack("{s:I,s:I,s:I,s:[f,f],s:[f,f],s:[f,f,f]}", "windows",
+			 (json_int_t)w->windows, "unknown", (json_int_t)w->unknown, "pages",
+			 (json_int_t)w->pages, "late_seconds", 0.0, w->seconds, "page_seconds", 0.0,
+			 w->page_seconds, "remote_accesses", 0.0, w->accesses, w->accesses_upper);
+}
+
+#define SPACES_LISTED 16
+
+/* Address spaces that lose windows, in the order of their pointers; the first of them. */
+static json_t *spaces_json(const struct nrp_scan_attempts *a, uint64_t *ret_more)
+{
+	json_t *list = json_array();
+
+	*ret_more = 0;
+	for (size_t i = 0, end; i < a->count; i = end) {
+		uint64_t longest = 0, attempts;
+		char mm[24];
+
+		for (end = i; end < a->count && a->at[end].mm == a->at[i].mm; end++)
+			if (a->at[end].lost && a->at[end].period > longest)
+				longest = a->at[end].period;
+		attempts = end - i;
+		if (!longest)
+			continue;
+		if (json_array_size(list) == SPACES_LISTED) {
+			++*ret_more;
+			continue;
+		}
+		snprintf(mm, sizeof(mm), "%016llx", ULL(a->at[i].mm));
+		json_t *row = json_pack("{s:s,s:I,s:I}", "mm", mm, "attempts", (json_int_t)attempts,
+					"longest_period_ns", (json_int_t)longest);
+		static const char *const names[NRP_NR_LOST_IN] = { "record", "old", "new" };
+
+		for (int who = 0; who < NRP_NR_LOST_IN; who++) {
+			struct nrp_lost_windows w = nrp_lost_windows(a, (enum nrp_lost_in)who,
+								     NRP_NR_LOST_IN, a->at[i].mm);
+
+			json_object_set_new(row, names[who], windows_json(&w));
+		}
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+/* What windows cost that scans lost to the lock (spec mmap-hugetlb.md 1.7, part 3). */
 static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
 {
-	uint64_t a = result(r, 0)->skipped, b = result(r, 1)->skipped;
+	const struct nrp_scan_attempts *s = &r->scan_attempts;
+	struct nrp_lost_windows a = nrp_lost_windows(s, NRP_LOST_OLD, NRP_NR_LOST_IN, 0);
+	struct nrp_lost_windows b = nrp_lost_windows(s, NRP_LOST_NEW, NRP_NR_LOST_IN, 0);
+	uint64_t more;
+	json_t *spaces = spaces_json(s, &more);
 
 	nrp_comparison_note(
 		c, "scans_lost_to_the_lock",
-		json_pack("{s:I,s:I,s:I}", "attempts", (json_int_t)result(r, 1)->scans, "old",
-			  (json_int_t)a, "new", (json_int_t)b),
-		"of %llu scans %llu (old) and %llu (new) find the lock taken or asked for: each "
-		"leaves its window of the address space unarmed for a scan period more, 0 to 1 "
-		"period of later migrations and remote accesses",
-		ULL(result(r, 1)->scans), ULL(a), ULL(b));
+		json_pack("{s:I,s:I,s:I,s:o,s:o,s:o,s:I}", "attempts",
+			  (json_int_t)result(r, 1)->scans, "old", (json_int_t)a.windows, "new",
+			  (json_int_t)b.windows, "lost_old", windows_json(&a), "lost_new",
+			  windows_json(&b), "address_spaces", spaces, "more_address_spaces",
+			  (json_int_t)more),
+		"of %llu scans %llu (old) and %llu (new) find the lock taken or asked for; each "
+		"leaves its window unarmed until the next attempt, 0 to one scan period later: up "
+		"to %.3f and %.3f s in all, for windows of %llu and %llu entries. Other nodes' "
+		"threads touch the windows' pages %.1f (up to %.1f) and %.1f (up to %.1f) times "
+		"meanwhile: touch rate times time, a model; a lower estimate, as only the first "
+		"touch of an armed page is seen, and at least 0, as marking in time need not have "
+		"moved the pages%s",
+		ULL(result(r, 1)->scans), ULL(a.windows), ULL(b.windows), a.seconds, b.seconds,
+		ULL(a.pages), ULL(b.pages), a.accesses, a.accesses_upper, b.accesses,
+		b.accesses_upper,
+		a.unknown || b.unknown ? "; of some windows no later scan shows the size" : "");
 }
 
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
@@ -196,7 +296,7 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		rate_note(c, r);
 	if (h->blame.nr_top)
 		blockers_note(c, r);
-	if (result(r, 0)->skipped || result(r, 1)->skipped)
+	if (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped)
 		scans_note(c, r);
 	if (result(r, 1)->unmap_faults)
 		sights_note(c, r);

@@ -100,7 +100,7 @@ static int delete_replay(struct nrp_store *store, const struct nrp_comparison *c
 static int save_replay(struct nrp_comparison *c, struct nrp_store *store, struct nrp_error *err)
 {
 	char *lane[2] = { lane_text(c, 0), lane_text(c, 1) };
-	char key[64], seed[1024];
+	char key[64], seed[2 * NRP_LANE_NAME + 32];
 	sqlite3_stmt *s = NULL;
 	int r = 0;
 
@@ -202,6 +202,51 @@ static int save_rates(const struct nrp_comparison *c, struct nrp_store *store,
 			return e;
 	}
 	return 0;
+}
+
+static int save_lost_scan(const struct nrp_scan_attempt *a, size_t i,
+			  const struct nrp_comparison *c, struct nrp_store *store,
+			  struct nrp_error *err)
+{
+	sqlite3_stmt *s = nrp_store_prepare(store,
+					    "INSERT INTO lost_scan VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
+					    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+					    err);
+
+	if (!s)
+		return err ? err->code : -EIO;
+	sqlite3_bind_int64(s, 1, c->replay_id);
+	sqlite3_bind_int64(s, 2, (int64_t)i);
+	sqlite3_bind_int64(s, 3, (int64_t)a->mm);
+	sqlite3_bind_int64(s, 4, (int64_t)a->time);
+	sqlite3_bind_int(s, 5, a->tid);
+	for (int who = 0; who < NRP_NR_LOST_IN; who++)
+		sqlite3_bind_int(s, 6 + who, a->lost >> who & 1);
+	if (a->period)
+		sqlite3_bind_int64(s, 9, (int64_t)a->period);
+	sqlite3_bind_int64(s, 10, (int64_t)a->gap);
+	sqlite3_bind_int(s, 11, a->followed);
+	if (a->has_window) {
+		sqlite3_bind_int64(s, 12, (int64_t)a->window);
+		sqlite3_bind_int64(s, 13, (int64_t)a->pages);
+		sqlite3_bind_int64(s, 14, (int64_t)a->remote_faults);
+		sqlite3_bind_int64(s, 15, (int64_t)a->remote_pages);
+		sqlite3_bind_int64(s, 16, (int64_t)a->moved_pages);
+		sqlite3_bind_double(s, 17, a->touches);
+		sqlite3_bind_double(s, 18, a->touches_upper);
+	}
+	return finish(store, s, "store lost scans", err);
+}
+
+static int save_lost_scans(const struct nrp_comparison *c, struct nrp_store *store,
+			   const struct nrp_replay *r, struct nrp_error *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < r->scan_attempts.count; i++)
+		if (r->scan_attempts.at[i].lost)
+			e = save_lost_scan(&r->scan_attempts.at[i], i, c, store, err);
+	return e;
 }
 
 static void bind_unless_zero(sqlite3_stmt *s, int i, uint64_t value)
@@ -344,6 +389,8 @@ int nrp_comparison_save(struct nrp_comparison *c, struct nrp_store *store,
 		r = save_decisions(c, store, replay, err);
 	if (r == 0)
 		r = save_rates(c, store, replay, err);
+	if (r == 0)
+		r = save_lost_scans(c, store, replay, err);
 	if (r == 0)
 		r = save_waits(c, store, replay, err);
 	if (r == 0)

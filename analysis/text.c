@@ -413,6 +413,42 @@ static void print_starved(FILE *out, const struct nrp_verify *v, const struct nr
 	json_decref(o);
 }
 
+/* Events of mmap_locks that cannot be, the first of them one by one. */
+static void print_lock_sequences(FILE *out, const struct nrp_lock_counts *n, size_t width)
+{
+	static const char *const headers[] = { "TIME [s]", "TASK", "ADDRESS SPACE",
+					       "WHAT CANNOT BE", NULL };
+	unsigned long long all = (unsigned long long)(n->impossible + n->undecided);
+	struct libscols_table *t;
+
+	if (!all)
+		return;
+	fprintf(out,
+		"mmap_lock events that cannot follow on what was before them: %llu, and %llu that "
+		"may follow on lost events\n",
+		(unsigned long long)n->impossible, (unsigned long long)n->undecided);
+	t = nrp_text_table(width, headers, 0x03);
+	for (size_t i = 0; t && i < n->nr_listed; i++) {
+		const struct nrp_lock_impossible *e = &n->listed[i];
+		struct libscols_line *line = scols_table_new_line(t, NULL);
+		char text[160];
+
+		snprintf(text, sizeof(text), "%.9f", (double)e->time * 1e-9);
+		nrp_text_cell(line, 0, text);
+		snprintf(text, sizeof(text), "%d", e->tid);
+		nrp_text_cell(line, 1, text);
+		snprintf(text, sizeof(text), "%016llx", (unsigned long long)e->mm);
+		nrp_text_cell(line, 2, text);
+		snprintf(text, sizeof(text), "%s%s", nrp_lock_oddity_text(e->what),
+			 e->undecided ? " (undecided: events are lost before it)" : "");
+		nrp_text_cell(line, 3, text);
+	}
+	if (t)
+		nrp_text_print(out, t);
+	if (all > n->nr_listed)
+		fprintf(out, "  and %llu more\n", all - n->nr_listed);
+}
+
 char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capture, size_t width)
 {
 	static const char *const verdicts[] = {
@@ -442,6 +478,7 @@ char *nrp_verify_text(const struct nrp_verify *v, const struct nrp_capture *capt
 		(unsigned long long)v->pages_seen[1], (unsigned long long)v->pages_seen[2]);
 	print_coverage(out, v, width);
 	print_starved(out, v, &capture->facts, width);
+	print_lock_sequences(out, &v->locks.counts, width);
 	if (v->nr_notes)
 		fprintf(out, "notes\n");
 	for (size_t i = 0; i < v->nr_notes; i++)

@@ -605,6 +605,7 @@ static struct nrp_lock_params lock_params(const struct nrp_lane_spec *spec, int8
 	p.spin = nrp_lane_get(spec, family, "wspin_ns", 0);
 	p.handoff = nrp_lane_get(spec, family, "handoff_ns", 0);
 	p.closed = nrp_lane_get(spec, family, "closed", 0);
+	p.moves_unlocked = !nrp_lane_get(spec, family, "mbind_moves", 1);
 	return p;
 }
 
@@ -613,7 +614,8 @@ static bool same_locks(const struct nrp_lock_params *a, const struct nrp_lock_pa
 	return a->munmap.variant == b->munmap.variant &&
 	       a->munmap.threshold == b->munmap.threshold && a->resched == b->resched &&
 	       a->prefix == b->prefix && a->vma_locks == b->vma_locks && a->spin == b->spin &&
-	       a->handoff == b->handoff && a->closed == b->closed;
+	       a->handoff == b->handoff && a->closed == b->closed &&
+	       a->moves_unlocked == b->moves_unlocked;
 }
 
 /* Runs the lanes that do not hold the mmap_lock as the host did. */
@@ -630,7 +632,8 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 		return 0;
 	ret = nrp_lock_lanes_load(&lanes, store, capture, err);
 	lanes.host = r->locks;
-	if (ret == 0 && nrp_lock_lanes_start(&lanes) < 0)
+	if (ret == 0 && (nrp_lock_lanes_start(&lanes) < 0 ||
+			 nrp_scan_attempts_collect(&r->scan_attempts, &lanes) < 0))
 		ret = nrp_fail_nomem(err);
 	for (int i = 0; ret == 0 && i < 2; i++) {
 		params[i] = lock_params(&r->lane[i].spec, r->lane[i].variant[f]);
@@ -640,7 +643,12 @@ static int run_locks(struct nrp_replay *r, struct nrp_store *store,
 				      ? nrp_fail_nomem(err)
 				      : 0;
 		r->lane[i].own_lock &= r->lane[i].lock.changed > 0;
+		if (ret == 0)
+			nrp_scan_attempts_lane(&r->scan_attempts, i ? NRP_LOST_NEW : NRP_LOST_OLD,
+					       r->lane[i].own_lock ? &lanes : NULL);
 	}
+	if (ret == 0)
+		ret = nrp_scan_attempts_windows(&r->scan_attempts, store, capture, err);
 	r->lock_record = lanes.record;
 	r->locks_differ = ret == 0 && !same_locks(&params[0], &params[1]);
 	r->differs[f] = r->locks_differ;

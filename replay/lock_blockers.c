@@ -9,7 +9,22 @@ struct hold {
 	uint64_t start, end;
 	uint32_t job;
 	uint64_t victims, wait_ns;
+	uint64_t by_kind[NRP_NR_LOCK_KINDS]; /* of the victims */
+	uint64_t lost_scans;
+	uint32_t worst; /* the victim that waits longest meanwhile */
+	uint64_t worst_ns;
 };
+
+const char *nrp_lock_call_name(int call)
+{
+	static const char *const names[] = {
+		[NRP_CALL_MMAP] = "mmap",
+		[NRP_CALL_MUNMAP] = "munmap",
+		[NRP_CALL_MBIND] = "mbind",
+	};
+
+	return call >= 0 && call < (int)(sizeof(names) / sizeof(names[0])) ? names[call] : NULL;
+}
 
 static int by_start(const void *a, const void *b)
 {
@@ -56,8 +71,9 @@ static size_t first_behind(const struct hold *holds, size_t n, uint64_t time)
 
 /* Parts one wait among the holds that it overlaps. */
 static void part(struct nrp_lock_blame *blame, const struct nrp_lock_mm *mm, struct hold *holds,
-		 size_t n, const struct nrp_lock_seen *s)
+		 size_t n, uint32_t i)
 {
+	const struct nrp_lock_seen *s = &mm->seen[i];
 	uint64_t left = s->granted - s->requested;
 
 	for (size_t k = first_behind(holds, n, s->requested); k < n; k++) {
@@ -69,7 +85,12 @@ static void part(struct nrp_lock_blame *blame, const struct nrp_lock_mm *mm, str
 		if (from >= to)
 			continue;
 		holds[k].victims++;
+		holds[k].by_kind[mm->job[i].kind]++;
 		holds[k].wait_ns += to - from;
+		if (to - from > holds[k].worst_ns) {
+			holds[k].worst_ns = to - from;
+			holds[k].worst = i;
+		}
 		if (mm->job[holds[k].job].kind == NRP_LOCK_MUNMAP)
 			blame->behind_munmap += to - from;
 		else
@@ -79,14 +100,31 @@ static void part(struct nrp_lock_blame *blame, const struct nrp_lock_mm *mm, str
 	blame->behind_none += left;
 }
 
+static bool is_worse(const struct hold *h, const struct nrp_lock_blocker *b)
+{
+	return h->wait_ns != b->wait_ns ? h->wait_ns > b->wait_ns : h->lost_scans > b->lost_scans;
+}
+
+/* A scan gives up at once: because of who writes then, or of a writer in line (part 3, 1). */
+static void lose_scan(struct nrp_lock_blame *blame, struct hold *holds, size_t n,
+		      const struct nrp_lock_seen *s)
+{
+	size_t k = first_behind(holds, n, s->requested);
+
+	if (k < n && holds[k].start <= s->requested)
+		holds[k].lost_scans++;
+	else
+		blame->scans_behind_line++;
+}
+
 static void rank(struct nrp_lock_blame *blame, const struct nrp_lock_mm *mm, const struct hold *h)
 {
 	const struct nrp_lock_job *j = &mm->job[h->job];
 	size_t i = blame->nr_top;
 
-	if (!h->wait_ns)
+	if (!h->wait_ns && !h->lost_scans)
 		return;
-	for (; i && blame->top[i - 1].wait_ns < h->wait_ns; i--)
+	for (; i && is_worse(h, &blame->top[i - 1]); i--)
 		if (i < NRP_LOCK_BLOCKERS)
 			blame->top[i] = blame->top[i - 1];
 	if (i == NRP_LOCK_BLOCKERS)
@@ -101,6 +139,13 @@ static void rank(struct nrp_lock_blame *blame, const struct nrp_lock_mm *mm, con
 		.length = j->kind == NRP_LOCK_MUNMAP ? j->work->length : 0,
 		.tid = mm->seen[h->job].tid,
 		.munmap = j->kind == NRP_LOCK_MUNMAP,
+		.call = mm->seen[h->job].call,
+		.faults = h->by_kind[NRP_LOCK_FAULT],
+		.readers = h->by_kind[NRP_LOCK_READER] + h->by_kind[NRP_LOCK_SCAN],
+		.writers = h->by_kind[NRP_LOCK_WRITER] + h->by_kind[NRP_LOCK_MUNMAP],
+		.lost_scans = h->lost_scans,
+		.worst = { h->victims ? mm->seen[h->worst].tid : 0, mm->job[h->worst].kind,
+			   h->worst_ns },
 	};
 }
 
@@ -130,7 +175,9 @@ int nrp_lock_blame_add(struct nrp_lock_blame *blame, const struct nrp_lock_mm *m
 		const struct nrp_lock_seen *s = &mm->seen[i];
 
 		if (s->granted != UINT64_MAX && s->granted > s->requested + overhead)
-			part(blame, mm, holds, n, s);
+			part(blame, mm, holds, n, i);
+		else if (s->granted == UINT64_MAX && mm->job[i].kind == NRP_LOCK_SCAN)
+			lose_scan(blame, holds, n, s);
 	}
 	for (size_t k = 0; k < n; k++) {
 		rank(blame, mm, &holds[k]);

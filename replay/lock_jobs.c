@@ -18,6 +18,10 @@ struct user {
 	uint32_t last;        /* job before, for the next one to come after */
 	uint64_t tried_fault; /* the fault of that try */
 	uint64_t tried_time;
+	uint64_t asked;     /* ns: start of the try or wait that has no answer yet */
+	uint64_t last_time; /* ns, of its event before */
+	bool seen;          /* it had an event before */
+	bool held_before;   /* it got the lock before the capture began */
 };
 
 /*
@@ -34,8 +38,14 @@ struct task {
 	bool user;
 	uint64_t scan_end; /* it is in task_numa_work() until then */
 	uint64_t scan_mm;
-	uint64_t call_end; /* it is in munmap() until then, and has not asked for the lock */
+	uint64_t call_end; /* it is in a system call until then; 0: in none */
 	uint64_t call_addr, call_len;
+	int8_t call;         /* NRP_CALL_* */
+	bool call_wrote;     /* and has asked for the lock to write */
+	uint64_t write_mm;   /* write_job is one of its */
+	uint32_t write_job;  /* the last one that it took to write */
+	uint64_t killed_mm;  /* killed_job is one of its */
+	uint32_t killed_job; /* wait that seems to have ended with the task */
 };
 
 struct builder {
@@ -44,6 +54,7 @@ struct builder {
 	struct nrp_pages *tasks; /* by tid */
 	struct nrp_pages *mms;   /* index into ret->mm plus one */
 	size_t room;
+	struct nrp_loss_spans losses;
 };
 
 /* ---- lists ---------------------------------------------------------------------------- */
@@ -103,12 +114,17 @@ static struct user *user_of(struct builder *b, uint64_t mm, int32_t tid)
 	return nrp_pages_get(b->users, mm, (uint32_t)tid);
 }
 
-/* Counts an event that cannot follow on what was before; the first ones are listed. */
-static void impossible(struct nrp_lock_counts *counts, const struct nrp_lock *l, const char *what)
+/*
+ * An event cannot follow on what the task did at @since, unless what came in between is lost. 0:
+ * nothing of the task is on record before.
+ */
+static void impossible(struct builder *b, const struct nrp_lock *l, uint64_t since,
+		       enum nrp_lock_oddity what)
 {
-	if (counts->impossible++ < NRP_LOCK_JOBS_LISTED)
-		counts->listed[counts->impossible - 1] =
-			(struct nrp_lock_impossible){ l->time, l->mm, l->tid, what };
+	struct nrp_lock_impossible event = { l->time, l->mm, l->tid, what,
+					     nrp_loss_spans_touch(&b->losses, since, l->time) };
+
+	nrp_lock_impossible_add(&b->ret->counts, &event);
 }
 
 /* ---- requests ------------------------------------------------------------------------- */
@@ -139,15 +155,32 @@ static bool goes_on(const struct builder *b, const struct nrp_lock_mm *mm, const
 	return l->time - user->tried_time <= TRY_TO_REQUEST_NS;
 }
 
+/* A task that was killed does nothing of its own any more: this one's request was a slow try. */
+static void lived_on(struct builder *b, struct task *task)
+{
+	struct nrp_lock_mm *mm;
+
+	if (!task->killed_job)
+		return;
+	mm = mm_of(b, task->killed_mm);
+	mm->seen[task->killed_job - 1].killed = UINT64_MAX;
+	b->ret->counts.killed_waits--;
+	task->killed_job = NO_JOB;
+}
+
 /* The first request for writing inside a munmap() is the unmap's. */
 static void take_call(struct task *task, struct nrp_lock_seen *s)
 {
-	if (!s->write || task->call_end < s->requested)
+	s->call = -1;
+	if (task->call_end < s->requested)
 		return;
+	s->call = task->call;
+	if (!s->write || task->call_wrote || task->call != NRP_CALL_MUNMAP)
+		return;
+	task->call_wrote = true;
 	s->called = true;
 	s->addr = task->call_addr;
 	s->length = task->call_len;
-	task->call_end = 0;
 }
 
 static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
@@ -156,14 +189,17 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	uint32_t i = mm->nr_jobs;
 
 	b->ret->counts.requests++;
+	user->asked = l->time;
 	if (goes_on(b, mm, user, task, l)) {
 		user->asking = user->tried;
 		user->tried = NO_JOB;
 		mm->seen[user->asking - 1].failed_first = true;
+		mm->seen[user->asking - 1].failed = false;
+		lived_on(b, task);
 		return 0;
 	}
 	if (user->asking != NO_JOB)
-		impossible(&b->ret->counts, l, "a request while the one before waits");
+		impossible(b, l, mm->seen[user->asking - 1].requested, NRP_LOCK_ODD_ASKS_TWICE);
 	if (reserve(mm) < 0)
 		return -ENOMEM;
 	mm->job[i] = (struct nrp_lock_job){
@@ -180,6 +216,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 		.granted = UINT64_MAX,
 		.downgraded = UINT64_MAX,
 		.released = UINT64_MAX,
+		.killed = UINT64_MAX,
 		.addr = task->addr,
 		.user = task->user,
 	};
@@ -191,7 +228,7 @@ static int request(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	return 0;
 }
 
-static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
+static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
 		  const struct nrp_lock *l)
 {
 	struct nrp_lock_seen *seen;
@@ -200,18 +237,23 @@ static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	if (!user->asking && user->holding && !l->write) {
 		seen = &mm->seen[user->holding - 1];
 		if (!seen->write || seen->downgraded != UINT64_MAX)
-			impossible(&b->ret->counts, l, "a downgrade of what is no write lock");
+			impossible(b, l, seen->granted, NRP_LOCK_ODD_DOWNGRADE);
 		else
 			seen->downgraded = l->time;
 		return;
 	}
+	if (!user->asking && !user->seen) { /* asked for, or downgraded, before the capture */
+		user->held_before = true;
+		return;
+	}
 	if (!user->asking || mm->seen[user->asking - 1].write != l->write) {
-		impossible(&b->ret->counts, l, "a grant that was not asked for");
+		impossible(b, l, user->last_time,
+			   user->asking ? NRP_LOCK_ODD_OTHER_MODE : NRP_LOCK_ODD_UNASKED_GRANT);
 		return;
 	}
 	b->ret->counts.grants++;
 	if (user->holding != NO_JOB) {
-		impossible(&b->ret->counts, l, "a grant to a task that did not release");
+		impossible(b, l, mm->seen[user->holding - 1].granted, NRP_LOCK_ODD_STILL_HELD);
 		/* It cannot have held it when it asked again: that ends the hold at the latest. */
 		mm->seen[user->holding - 1].released = mm->seen[user->asking - 1].requested;
 		mm->seen[user->holding - 1].release_lost = true;
@@ -219,14 +261,40 @@ static void grant(struct builder *b, struct nrp_lock_mm *mm, struct user *user,
 	mm->seen[user->asking - 1].granted = l->time;
 	user->holding = user->asking;
 	user->asking = NO_JOB;
+	if (l->write) {
+		task->write_mm = l->mm;
+		task->write_job = user->holding;
+	}
 }
 
-static void fail(struct builder *b, struct user *user, const struct task *task,
+/*
+ * A try returns at once; a blocking request that fails has waited, and its task is being killed. It
+ * has waited for sure if the fault's try came before.
+ */
+static bool is_killed(const struct nrp_lock_mm *mm, const struct user *user,
+		      const struct nrp_lock *l)
+{
+	uint32_t i = user->asking - 1;
+
+	if (mm->job[i].kind == NRP_LOCK_SCAN)
+		return false;
+	return mm->seen[i].failed_first || l->time - user->asked > TRY_TO_REQUEST_NS;
+}
+
+static void fail(struct builder *b, struct nrp_lock_mm *mm, struct user *user, struct task *task,
 		 const struct nrp_lock *l)
 {
 	if (!user->asking) {
-		impossible(&b->ret->counts, l, "a failed request that was not made");
+		if (user->seen) /* else it asked before the capture began */
+			impossible(b, l, user->last_time, NRP_LOCK_ODD_UNASKED_FAILURE);
 		return;
+	}
+	mm->seen[user->asking - 1].failed = true;
+	if (is_killed(mm, user, l)) {
+		mm->seen[user->asking - 1].killed = l->time;
+		b->ret->counts.killed_waits++;
+		task->killed_mm = l->mm;
+		task->killed_job = user->asking;
 	}
 	user->tried = user->asking;
 	user->tried_fault = task->faults;
@@ -257,14 +325,18 @@ static void release(struct builder *b, struct nrp_lock_mm *mm, struct user *user
 	if (!seen) {
 		seen = holder(mm, l->write);
 		if (!seen) {
-			b->ret->counts.began_before++;
+			if (user->seen && !user->held_before)
+				impossible(b, l, user->last_time, NRP_LOCK_ODD_UNHELD_RELEASE);
+			else
+				b->ret->counts.began_before++;
+			user->held_before = false;
 			return;
 		}
 		b->ret->counts.by_others++;
 		user_of(b, mm->mm, seen->tid)->holding = NO_JOB;
 	}
 	if ((seen->write && seen->downgraded == UINT64_MAX) != (l->write != 0))
-		impossible(&b->ret->counts, l, "a release of the other kind");
+		impossible(b, l, seen->granted, NRP_LOCK_ODD_OTHER_RELEASE);
 	seen->released = l->time;
 	user->holding = NO_JOB;
 }
@@ -274,6 +346,7 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 	struct task *task = task_of(b, l->tid);
 	struct nrp_lock_mm *mm;
 	struct user *user;
+	int r = 0;
 
 	if (NRP_NULL(l, lock, mm) || NRP_NULL(l, lock, write))
 		return 0; /* the downgrade probe of kernels without lock events */
@@ -286,19 +359,23 @@ static int see_lock(struct builder *b, const struct nrp_lock *l)
 		task->used_fault = task->faults;
 	switch (l->op) {
 	case NRP_LOCK_REQUEST:
-		return request(b, mm, user, task, l);
+		r = request(b, mm, user, task, l);
+		break;
 	case NRP_LOCK_GRANT:
-		grant(b, mm, user, l);
-		return 0;
+		grant(b, mm, user, task, l);
+		break;
 	case NRP_LOCK_FAILED:
-		fail(b, user, task, l);
-		return 0;
+		fail(b, mm, user, task, l);
+		break;
 	case NRP_LOCK_RELEASE:
 		release(b, mm, user, l);
-		return 0;
+		break;
 	default:
-		return 0;
+		break;
 	}
+	user->seen = true;
+	user->last_time = l->time;
+	return r;
 }
 
 /* ---- the rest ------------------------------------------------------------------------- */
@@ -373,11 +450,29 @@ static void see_pass(struct task *task, const struct nrp_scan_pass *p)
 static void see_call(struct task *task, const struct nrp_mm_call *c)
 {
 	task->used_fault = task->faults;
-	if (c->call != NRP_CALL_MUNMAP)
-		return;
+	task->call = (int8_t)c->call;
+	task->call_wrote = false;
 	task->call_end = NRP_NULL(c, mm_call, end_time) ? UINT64_MAX : c->end_time;
 	task->call_addr = NRP_NULL(c, mm_call, addr) ? 0 : c->addr;
 	task->call_len = NRP_NULL(c, mm_call, len) ? 1 : whole_pages(c->len);
+}
+
+/* Up to 6.6 mbind() moves pages while it holds the lock for writing (spec part 3, 4). */
+static void see_migration(struct builder *b, struct task *task, const struct nrp_migration *m)
+{
+	struct nrp_lock_mm *mm;
+	struct nrp_lock_seen *s;
+	uint64_t from;
+
+	if (!task->write_job || m->reason != NRP_REASON_MBIND ||
+	    NRP_NULL(m, migration, start_time) || m->start_time > m->time)
+		return;
+	mm = mm_of(b, task->write_mm);
+	s = &mm->seen[task->write_job - 1];
+	if (s->released != UINT64_MAX || s->downgraded != UINT64_MAX)
+		return;
+	from = m->start_time > s->granted ? m->start_time : s->granted;
+	mm->job[task->write_job - 1].moving += m->time - from;
 }
 
 static int see(void *context, enum nrp_record_kind kind, const void *row)
@@ -391,13 +486,19 @@ static int see(void *context, enum nrp_record_kind kind, const void *row)
 		return see_munmap(b, row);
 	task = task_of(b, kind == NRP_PAGE_FAULT  ? ((const struct nrp_page_fault *)row)->tid
 			  : kind == NRP_SCAN_PASS ? ((const struct nrp_scan_pass *)row)->tid
+			  : kind == NRP_MIGRATION ? ((const struct nrp_migration *)row)->tid
 						  : ((const struct nrp_mm_call *)row)->tid);
 	if (!task)
 		return -ENOMEM;
+	if (kind == NRP_SCAN_PASS || kind == NRP_MM_CALL ||
+	    (kind == NRP_PAGE_FAULT && ((const struct nrp_page_fault *)row)->user))
+		lived_on(b, task);
 	if (kind == NRP_PAGE_FAULT)
 		see_exception(b, task, row);
 	else if (kind == NRP_SCAN_PASS)
 		see_pass(task, row);
+	else if (kind == NRP_MIGRATION)
+		see_migration(b, task, row);
 	else
 		see_call(task, row);
 	return 0;
@@ -414,6 +515,8 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 		{ NRP_MM_CALL, NRP_BIT(mm_call, time) | NRP_BIT(mm_call, end_time) |
 				       NRP_BIT(mm_call, tid) | NRP_BIT(mm_call, call) |
 				       NRP_BIT(mm_call, addr) | NRP_BIT(mm_call, len) },
+		{ NRP_MIGRATION, NRP_BIT(migration, time) | NRP_BIT(migration, start_time) |
+					 NRP_BIT(migration, tid) | NRP_BIT(migration, reason) },
 		{ NRP_LOCK, ~UINT64_C(0) },
 		{ NRP_MUNMAP, ~UINT64_C(0) },
 	};
@@ -427,13 +530,16 @@ int nrp_lock_jobs_load(struct nrp_lock_jobs *ret, struct nrp_store *store,
 	if (!b.users || !b.tasks || !b.mms)
 		r = nrp_fail_nomem(err);
 	if (r == 0)
+		r = nrp_loss_spans_load(&b.losses, store, capture->id, err);
+	if (r == 0)
 		r = nrp_merge_each(store, capture->id, inputs, sizeof(inputs) / sizeof(inputs[0]),
 				   see, &b, err);
-	if (r == 0 && nrp_lock_jobs_finish(ret, capture->last_time) < 0)
+	if (r == 0 && nrp_lock_jobs_finish(ret, &b.losses, capture->last_time) < 0)
 		r = nrp_fail_nomem(err);
 	nrp_pages_free(b.users);
 	nrp_pages_free(b.tasks);
 	nrp_pages_free(b.mms);
+	nrp_loss_spans_clear(&b.losses);
 	return r;
 }
 

@@ -72,16 +72,25 @@ static int add_work(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm)
 	return 0;
 }
 
-/* From the end of the job before it in its thread to its arrival; a skipped scan ends at once. */
+/*
+ * From the end of the job before it in its thread to its arrival; a skipped scan ends at once, a
+ * killed wait when its task leaves.
+ */
 static uint64_t think_before(const struct nrp_lock_seen *before, const struct nrp_lock_job *j)
 {
-	uint64_t end = before->granted == UINT64_MAX ? before->requested : before->released;
+	uint64_t end = before->granted != UINT64_MAX  ? before->released
+		       : before->killed != UINT64_MAX ? before->killed
+						      : before->requested;
 
 	return end < j->arrival ? j->arrival - end : 0;
 }
 
-/* Holds of the jobs; those that never got the lock go, but for scans that gave up. */
-static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t last_time)
+/*
+ * Holds of the jobs; those that never got the lock go, but for scans that gave up and killed
+ * waiters.
+ */
+static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm,
+		     const struct nrp_loss_spans *losses, uint64_t last_time)
 {
 	uint32_t *number = calloc((size_t)mm->nr_jobs + 1, sizeof(*number)), n = 0;
 
@@ -96,10 +105,18 @@ static int set_holds(struct nrp_lock_jobs *ret, struct nrp_lock_mm *mm, uint64_t
 		if (j->after != NRP_LOCK_NO_JOB)
 			j->after = number[j->after] ? number[j->after] - 1 : NRP_LOCK_NO_JOB;
 		number[i] = j->after == NRP_LOCK_NO_JOB ? 0 : j->after + 1;
-		if (s->granted == UINT64_MAX && j->kind != NRP_LOCK_SCAN) {
-			ret->counts.failed_tries++;
+		if (s->granted == UINT64_MAX &&
+		    (!s->failed || (j->kind != NRP_LOCK_SCAN && s->killed == UINT64_MAX))) {
+			ret->counts.failed_tries += s->failed;
+			ret->counts.unanswered += !s->failed;
 			continue;
 		}
+		j->give_up = s->killed;
+		s->lossy = nrp_loss_spans_touch(losses, s->requested,
+						s->granted != UINT64_MAX  ? end
+						: s->killed != UINT64_MAX ? s->killed
+									  : s->requested + 1);
+		ret->counts.lossy += s->lossy;
 		ret->counts.never_ended += s->granted != UINT64_MAX && s->released == UINT64_MAX;
 		if (s->granted != UINT64_MAX)
 			j->hold = end > s->granted ? end - s->granted : 0;
@@ -167,13 +184,14 @@ static int number_vmas(struct nrp_lock_mm *mm)
 	return 0;
 }
 
-int nrp_lock_jobs_finish(struct nrp_lock_jobs *jobs, uint64_t last_time)
+int nrp_lock_jobs_finish(struct nrp_lock_jobs *jobs, const struct nrp_loss_spans *losses,
+			 uint64_t last_time)
 {
 	for (size_t i = 0; i < jobs->nr_mms; i++) {
 		struct nrp_lock_mm *mm = &jobs->mm[i];
 
-		if (add_work(jobs, mm) < 0 || set_holds(jobs, mm, last_time) < 0 ||
-		    number_vmas(mm) < 0)
+		if (add_work(jobs, mm) < 0 || set_holds(jobs, mm, losses, last_time) < 0 ||
+		    number_vmas(mm) < 0 || nrp_lock_overlaps(&jobs->counts, mm) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -114,9 +114,17 @@ static void finish(struct tally *t)
 
 /* ---- the record ----------------------------------------------------------------------- */
 
+/* Until it was granted, or killed. */
 static uint64_t recorded_wait(const struct nrp_lock_seen *s)
 {
-	return s->granted > s->requested ? s->granted - s->requested : 0;
+	uint64_t end = s->granted != UINT64_MAX ? s->granted : s->killed;
+
+	return end > s->requested && end != UINT64_MAX ? end - s->requested : 0;
+}
+
+static bool found_it_taken(const struct nrp_lock_job *j, const struct nrp_lock_seen *s)
+{
+	return j->kind == NRP_LOCK_SCAN && s->granted == UINT64_MAX;
 }
 
 static int count_record(struct nrp_lock_lanes *l)
@@ -131,7 +139,7 @@ static int count_record(struct nrp_lock_lanes *l)
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			l->record.scans += mm->job[i].kind == NRP_LOCK_SCAN;
 			l->record.segv += mm->job[i].sight == NRP_MUNMAP_SEGV;
-			if (mm->seen[i].granted == UINT64_MAX)
+			if (found_it_taken(&mm->job[i], &mm->seen[i]))
 				l->record.skipped++;
 			else
 				r = count(&t, &mm->job[i], recorded_wait(&mm->seen[i]),
@@ -203,7 +211,8 @@ static int measure(struct nrp_lock_lanes *l, struct numbers *late, struct number
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			uint64_t wait = recorded_wait(&mm->seen[i]);
 
-			if (mm->seen[i].granted == UINT64_MAX || wait < mm->job[i].wait)
+			if (mm->seen[i].granted == UINT64_MAX || mm->seen[i].lossy ||
+			    wait < mm->job[i].wait)
 				continue;
 			r = add(mm->job[i].queued ? late : overhead, wait - mm->job[i].wait);
 		}
@@ -298,6 +307,8 @@ static int check_order(struct nrp_lock_verify *v, const struct nrp_lock_mm *mm)
 		writers_before(list, n, record);
 		undo_overtaking(v, mm, list, n, record, overtook);
 		for (uint32_t i = 0; i < n; i++) {
+			if (mm->seen[list[i].job].lossy)
+				continue;
 			v->in_order += record[list[i].job] == engine[list[i].job];
 			v->overtook += overtook[list[i].job];
 		}
@@ -327,6 +338,10 @@ static void check_wait(struct nrp_lock_verify *v, const struct nrp_lock_mm *mm, 
 	const struct nrp_lock_seen *s = &mm->seen[i];
 	uint64_t wait = recorded_wait(s);
 
+	if (s->lossy) {
+		v->undecided++;
+		return;
+	}
 	v->requests++;
 	if (is_within(v, wait, j->wait, j->queued)) {
 		v->within++;
@@ -372,7 +387,7 @@ static int verify(struct nrp_lock_lanes *l, enum nrp_munmap_variant variant)
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			bool granted = mm->seen[i].granted != UINT64_MAX;
 
-			if (mm->job[i].kind == NRP_LOCK_SCAN) {
+			if (mm->job[i].kind == NRP_LOCK_SCAN && !mm->seen[i].lossy) {
 				v->scans++;
 				v->scans_agree += mm->job[i].skipped != granted;
 			}
@@ -402,8 +417,9 @@ static bool is_modelled(const struct nrp_lock_params *p, uint64_t writers_queued
 {
 	enum nrp_munmap_variant v = p->munmap.variant;
 
-	return writers_queued || p->vma_locks || p->closed || p->spin || v == NRP_MUNMAP_SECTIONS ||
-	       v == NRP_MUNMAP_TWO_PHASE || v == NRP_MUNMAP_TWO_PHASE_DEAD;
+	return writers_queued || p->vma_locks || p->closed || p->spin || p->moves_unlocked ||
+	       v == NRP_MUNMAP_SECTIONS || v == NRP_MUNMAP_TWO_PHASE ||
+	       v == NRP_MUNMAP_TWO_PHASE_DEAD;
 }
 
 struct tallies {
@@ -417,16 +433,17 @@ static bool is_changed(const struct nrp_lock_job *j, const struct nrp_lock_seen 
 }
 
 static int count_job(struct nrp_lock_result *ret, struct tallies *t, const struct nrp_lock_lanes *l,
-		     const struct nrp_lock_job *j, const struct nrp_lock_seen *s)
+		     const struct nrp_lock_job *j, struct nrp_lock_seen *s)
 {
 	const struct nrp_lock_verify *v = &l->host.check[l->host.variant];
-	bool same = !is_changed(j, s), skipped = same ? s->granted == UINT64_MAX : j->skipped;
+	bool same = !is_changed(j, s), skipped = same ? found_it_taken(j, s) : j->skipped;
 	uint64_t least = j->wait, mid, high;
 	int r;
 
 	ret->changed += !same;
 	ret->scans += j->kind == NRP_LOCK_SCAN;
 	ret->skipped += skipped;
+	s->lane_skipped = skipped;
 	ret->segv += j->sight == NRP_MUNMAP_SEGV;
 	ret->repopulated += j->sight == NRP_MUNMAP_REPOPULATED;
 	if (skipped)
@@ -495,7 +512,7 @@ static void add_fault_time(struct fault_time *time, const struct nrp_lock_mm *mm
 
 		tasks[i].root = j->after == NRP_LOCK_NO_JOB ? i : tasks[j->after].root;
 		t = &tasks[tasks[i].root];
-		if (j->kind != NRP_LOCK_FAULT || j->done == UINT64_MAX)
+		if (j->kind != NRP_LOCK_FAULT || j->done == UINT64_MAX || j->gave_up)
 			continue;
 		t->first = t->faults++ ? t->first : j->arrived;
 		t->last = j->done;

@@ -49,9 +49,10 @@ struct nrp_lock_result {
 
 /* The host's own run against the record. */
 struct nrp_lock_verify {
-	uint64_t requests; /* granted ones */
-	uint64_t within;   /* recorded wait from the engine's up to that plus the lateness */
-	uint64_t below;    /* shorter than the engine's */
+	uint64_t requests;  /* granted ones */
+	uint64_t undecided; /* granted ones that lost events touch: in none of the others */
+	uint64_t within;    /* recorded wait from the engine's up to that plus the lateness */
+	uint64_t below;     /* shorter than the engine's */
 	uint64_t above;
 	uint64_t in_order; /* got the lock behind the same writers as on record */
 	uint64_t overtook; /* of these, before a waiter that had not woken up yet: the engine has

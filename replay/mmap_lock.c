@@ -249,9 +249,18 @@ static void dispatch(struct lock *l)
 	take(l, i, true);
 }
 
+/* What of a hold is done without the lock, behind it. */
+static uint64_t unlocked(const struct lock *l, const struct nrp_lock_job *j)
+{
+	if (!l->params->moves_unlocked)
+		return 0;
+	return j->moving < j->hold ? j->moving : j->hold;
+}
+
 static void end_job(struct lock *l, uint32_t i)
 {
 	struct nrp_lock_job *j = &l->jobs[i];
+	uint64_t end = add(l->now, unlocked(l, j));
 
 	l->actors[i].state = ENDED;
 	j->done = l->now;
@@ -259,9 +268,9 @@ static void end_job(struct lock *l, uint32_t i)
 		uint64_t at = l->jobs[k].arrival;
 
 		if (l->params->closed)
-			at = add(l->now, l->jobs[k].think);
-		else if (at < l->now)
-			at = l->now;
+			at = add(end, l->jobs[k].think);
+		else if (at < end)
+			at = end;
 		push(l, at, EVENT_ARRIVAL, k);
 	}
 }
@@ -316,7 +325,7 @@ static void arrive(struct lock *l, uint32_t i)
 		nrp_munmap_hold(&l->params->munmap, j->work, 0, &a->hold);
 	else
 		a->hold = (struct nrp_munmap_hold){ .write = j->kind == NRP_LOCK_WRITER,
-						    .ns = j->hold };
+						    .ns = j->hold - unlocked(l, j) };
 	request(l, i);
 }
 

@@ -30,6 +30,7 @@ struct nrp_lock_job {
 	enum nrp_lock_kind kind;
 	uint64_t arrival; /* on record */
 	uint64_t hold;    /* not of a munmap */
+	uint64_t moving;  /* of hold: moves pages, as mbind() does up to 6.6 */
 	uint64_t give_up; /* a waiter for its first request leaves then (killed); UINT64_MAX: never
 			   */
 	uint64_t think;   /* closed: from the end of @after to the arrival */
@@ -60,8 +61,9 @@ struct nrp_lock_params {
 	bool prefix;    /* up to 5.2: readers are granted up to the first writer in line only */
 	uint32_t batch; /* readers granted together at most; the kernel's is NRP_LOCK_BATCH */
 	bool vma_locks; /* faults try the lock of their VMA first (from 6.4 on) */
-	bool closed;    /* arrivals follow from think times instead of the record */
-	uint64_t spin;  /* ns that a writer spins before it gets in line; it may steal meanwhile */
+	bool moves_unlocked; /* 6.7 on: mbind() moves pages when it has released the lock */
+	bool closed;         /* arrivals follow from think times instead of the record */
+	uint64_t spin; /* ns that a writer spins before it gets in line; it may steal meanwhile */
 	uint64_t handoff; /* ns from a grant to a waiter in line until it runs */
 };
 

@@ -165,6 +165,8 @@ static const struct nrp_family families[NRP_NR_FAMILIES] = {
 			{ "handoff_ns", "ns", "0", "from a release until a waiter runs", 0, 1000000000 },
 			{ "closed", "0 or 1", "0",
 			  "1: a thread's next request comes its think time after the last", 0, 1 },
+			{ "mbind_moves", "0 or 1", "1, as on record",
+			  "0: mbind() has released the lock when it moves pages (6.7+)", 0, 1 },
 		},
 	},
 	[NRP_FAMILY_HUGETLB_COUNT] = {
@@ -392,7 +394,7 @@ int nrp_lane_parse(struct nrp_lane_spec *ret, const char *text, struct nrp_error
 
 	if (strlen(text) >= sizeof(copy) || !*text)
 		return nrp_fail(err, NRP_USAGE, -EINVAL, NULL, -1, "see numareplay policies",
-				*text ? "policy text too long" : "empty policy");
+				*text ? "the policy's text is too long" : "empty policy");
 	strcpy(lane.name, text);
 	strcpy(copy, text);
 	memset(lane.variant, NRP_HOST_VARIANT, sizeof(lane.variant));

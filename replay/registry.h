@@ -69,6 +69,8 @@ extern const struct nrp_param nrp_global_param[];
 
 #define NRP_HOST_VARIANT (-1) /* the host's own, as verify finds it */
 #define NRP_MAX_SETTINGS 16
+#define NRP_LANE_NAME 1024 /* bytes; room for a profile and every family with a variant, and more  \
+			    */
 
 struct nrp_setting {
 	int8_t family; /* enum nrp_family_id, -1: global */
@@ -78,7 +80,7 @@ struct nrp_setting {
 
 /* One side of a comparison, as asked for. */
 struct nrp_lane_spec {
-	char name[128];                  /* the text it was made from: "host", "linux-6.12", .. */
+	char name[NRP_LANE_NAME];        /* the text it was made from: "host", "linux-6.12", .. */
 	bool off;                        /* NUMA balancing off */
 	bool profile;                    /* made from a kernel profile */
 	bool modelled_cadence;           /* scan passes come by the modelled periods */
@@ -88,8 +90,8 @@ struct nrp_lane_spec {
 };
 
 /*
- * Parses P = host | off | PROFILE | [PROFILE,]FAMILY=VARIANT[,..]. NRP_USAGE with the
- * names that exist if one is unknown.
+ * Parses P = host | off | PROFILE | [PROFILE,]FAMILY=VARIANT[,..], shorter than NRP_LANE_NAME.
+ * NRP_USAGE with the names that exist if one is unknown.
  */
 int nrp_lane_parse(struct nrp_lane_spec *ret, const char *text, struct nrp_error *err);
 /* Applies one --set [old:|new:]FAMILY.PARAM=VALUE or PARAM=VALUE to the lanes it names. */

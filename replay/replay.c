@@ -19,6 +19,7 @@ void nrp_replay_clear(struct nrp_replay *replay)
 	nrp_waits_clear(&replay->waits);
 	nrp_processes_clear(&replay->processes);
 	nrp_tiering_clear(&replay->tiering);
+	nrp_scan_attempts_clear(&replay->scan_attempts);
 	nrp_scan_pte_proofs_free(replay->pte_proofs);
 	free(replay->rates);
 }
@@ -223,6 +224,9 @@ int nrp_replay_run_scanned(struct nrp_replay *ret, struct nrp_store *store,
 		find_identity(&r);
 		e = nrp_replay_run_worlds(&r, store, &cap, verify->shared_faults > 0, err);
 	}
+	if (e == 0)
+		e = nrp_scan_attempts_touches(&r.scan_attempts, store, &cap, r.rates, r.nr_rates,
+					      err);
 	if (e < 0) {
 		nrp_replay_clear(&r);
 		return e;

@@ -4,6 +4,7 @@
 #define NRP_REPLAY_H
 
 #include "replay/cadence.h"
+#include "replay/lost_scans.h"
 #include "replay/memory_samples.h"
 #include "replay/processes.h"
 #include "replay/ratelimit_lane.h"
@@ -124,6 +125,7 @@ struct nrp_replay {
 	struct nrp_lock_result lock_record;
 	struct nrp_hugetlb_result hugetlb_record;
 	int hugetlb_host;  /* hugetlb.count variant; -1: not known */
+	struct nrp_scan_attempts scan_attempts; /* and who loses them to the lock */
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */
 	bool has_scan;

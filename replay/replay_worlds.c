@@ -348,7 +348,8 @@ static int feed(struct feed *d, struct nrp_replay_stream *stream, struct nrp_err
 	return ret;
 }
 
-static int keep_rates(struct nrp_replay *r, const struct nrp_locality *book)
+static int keep_rates(struct nrp_replay *r, struct nrp_worlds *worlds,
+		      const struct nrp_locality *book)
 {
 	struct nrp_touch_rate rate;
 	size_t position = 0, room = 0;
@@ -363,6 +364,8 @@ static int keep_rates(struct nrp_replay *r, const struct nrp_locality *book)
 			r->rates = grown;
 			room = more;
 		}
+		/* The book numbers address spaces. */
+		nrp_worlds_space_count(worlds, (uint32_t)rate.mm, -1, &rate.mm);
 		r->rates[r->nr_rates++] = rate;
 	}
 	return 0;
@@ -392,7 +395,7 @@ static int collect(struct nrp_replay *r, struct nrp_worlds *worlds,
 				ret = nrp_locality_avoided(book, first[i] + k, &lane->avoided[k]);
 		}
 	}
-	return ret < 0 ? ret : keep_rates(r, book);
+	return ret < 0 ? ret : keep_rates(r, worlds, book);
 }
 
 static int make_effects(struct feed *d, const struct nrp_capture *capture, uint64_t *columns,

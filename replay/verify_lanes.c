@@ -367,13 +367,21 @@ static void lock_notes(struct nrp_verify *v)
 				   "under the write lock"
 				 : "no rule of this kernel says so, so it holds the lock for "
 				   "writing throughout");
-	if (n->impossible || n->began_before || n->never_ended)
+	if (n->impossible || n->undecided || n->began_before || n->never_ended || n->killed_waits)
 		nrp_verify_note(
 			v, "lock_sequences",
-			"mmap_lock events: %llu cannot follow on what was before them, %llu "
-			"releases of locks taken before the capture, %llu locks held at its end",
-			(unsigned long long)n->impossible, (unsigned long long)n->began_before,
-			(unsigned long long)n->never_ended);
+			"mmap_lock events: %llu cannot follow on what was before them, and %llu "
+			"more may follow on lost events (undecided); %llu releases of locks taken "
+			"before the capture, %llu locks held at its end; %llu waits ended without "
+			"the lock (killed), and %llu tries failed",
+			(unsigned long long)n->impossible, (unsigned long long)n->undecided,
+			(unsigned long long)n->began_before, (unsigned long long)n->never_ended,
+			(unsigned long long)n->killed_waits, (unsigned long long)n->failed_tries);
+	if (n->lossy)
+		nrp_verify_note(v, "lock_lost_events",
+				"munmap.lock: lost events touch %llu requests for an mmap_lock: "
+				"whom they waited for is undecided",
+				(unsigned long long)n->lossy);
 	if (n->page_faults > n->faults)
 		nrp_verify_note(
 			v, "faults_without_lock",
@@ -403,6 +411,7 @@ static void lock_check(struct nrp_verify *v)
 			.decisions = c->requests,
 			.agree = c->within,
 			.disagree = c->requests - c->within,
+			.undecided = c->undecided,
 		};
 		k->indistinguishable[i] = i != (int)h->variant && c->within == own->within &&
 					  c->in_order == own->in_order &&

@@ -201,6 +201,30 @@ CREATE TABLE IF NOT EXISTS ablation_metric (
 	PRIMARY KEY (capture_id, step, metric)
 ) STRICT, WITHOUT ROWID;
 
+-- Scan windows lost to the mmap_lock: attempts whose trylock fails, on record or in a lane.
+CREATE TABLE IF NOT EXISTS lost_scan (
+	replay_id INTEGER NOT NULL REFERENCES replay(id) ON DELETE CASCADE, -- replay
+	ordinal INTEGER NOT NULL,          -- position, by address space and time
+	mm INTEGER NOT NULL,               -- address space, the kernel's pointer
+	time INTEGER NOT NULL,             -- ns; of the attempt
+	tid INTEGER NOT NULL,              -- thread that tried
+	on_record INTEGER NOT NULL,        -- 1: lost on record
+	old_lane INTEGER NOT NULL,         -- 1: lost in the old lane
+	new_lane INTEGER NOT NULL,         -- 1: lost in the new lane
+	period_ns INTEGER,                 -- ns by which the attempt put off the next one; NULL: not known
+	gap_ns INTEGER NOT NULL,           -- ns to the next attempt, or to the end of the capture: the window
+	                                   -- is marked later by 0 to so much
+	followed INTEGER NOT NULL,         -- 1: there is a next attempt
+	window_time INTEGER,               -- ns; pass that arms the window on record; NULL: none did
+	pages INTEGER,                     -- entries that it armed
+	remote_faults INTEGER,             -- hinting faults on them from another node
+	remote_pages INTEGER,              -- base pages of these
+	moved_pages INTEGER,               -- of them, moved by the fault
+	touches REAL,                      -- touches of these pages per second, by touch rates
+	touches_upper REAL,                -- the same with 95 % sampling error
+	PRIMARY KEY (replay_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
 -- ---- views --------------------------------------------------------------------------------
 
 DROP VIEW IF EXISTS report_capture;

@@ -8,9 +8,17 @@ foreach(name filter migrate_outcome ratelimit ratelimit_race scan_period scan_pt
 endforeach()
 
 # Lanes over stored captures: small hand-made ones.
-foreach(name hugetlb_lane lock_jobs lock_lane outcomes scan_periods task_moves tiering)
+foreach(name hugetlb_lane outcomes scan_periods task_moves tiering)
 	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c
 		${CMAKE_CURRENT_LIST_DIR}/lane_util.c ${CMAKE_CURRENT_LIST_DIR}/store_util.c)
+	target_link_libraries(test_${name} PRIVATE nrp_replay cmocka)
+	add_test(NAME ${name} COMMAND test_${name})
+endforeach()
+
+foreach(name lock_jobs lock_lane lost_scans)
+	add_executable(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c
+		${CMAKE_CURRENT_LIST_DIR}/lock_records.c ${CMAKE_CURRENT_LIST_DIR}/lane_util.c
+		${CMAKE_CURRENT_LIST_DIR}/store_util.c)
 	target_link_libraries(test_${name} PRIVATE nrp_replay cmocka)
 	add_test(NAME ${name} COMMAND test_${name})
 endforeach()
@@ -21,8 +29,13 @@ add_executable(test_scan_model ${CMAKE_CURRENT_LIST_DIR}/test_scan_model.c
 target_link_libraries(test_scan_model PRIVATE nrp_policies cmocka)
 add_test(NAME scan_model COMMAND test_scan_model)
 
+# Lanes as a command line writes them.
+add_executable(test_registry ${CMAKE_CURRENT_LIST_DIR}/test_registry.c)
+target_link_libraries(test_registry PRIVATE nrp_replay cmocka)
+add_test(NAME registry COMMAND test_registry)
+
 # The mmap_lock engine beside a slow model of it.
 add_executable(test_mmap_lock ${CMAKE_CURRENT_LIST_DIR}/test_mmap_lock.c
-	${CMAKE_CURRENT_LIST_DIR}/lock_model.c)
+	${CMAKE_CURRENT_LIST_DIR}/lock_model.c ${CMAKE_CURRENT_LIST_DIR}/lock_scenario.c)
 target_link_libraries(test_mmap_lock PRIVATE nrp_replay cmocka)
 add_test(NAME mmap_lock COMMAND test_mmap_lock)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs made of recorded mmap_lock events; what fits into none. Times are us. */
 #include "replay/lock_jobs.h"
-#include "tests/lane_util.h"
+#include "tests/lock_records.h"
 
 #include <string.h>
 
-#define US UINT64_C(1000)
-#define MM UINT64_C(0xff11000000140f00)
 #define OTHER_MM UINT64_C(0xff11000000141000)
 #define TASK 100
 
@@ -24,12 +22,7 @@ static void begin(void)
 
 static void event_of(int32_t tid, uint64_t mm, int op, bool write, uint64_t us)
 {
-	LANE_ROW(lock, l, us * US);
-	NRP_SET(&l, lock, tid, tid);
-	NRP_SET(&l, lock, mm, mm);
-	NRP_SET(&l, lock, op, (uint8_t)op);
-	NRP_SET(&l, lock, write, write);
-	lane_put(&file, NRP_LOCK, &l);
+	record_lock(&file, tid, mm, op, write, us);
 }
 
 static void request(bool write, uint64_t us)
@@ -54,47 +47,23 @@ static void release(bool write, uint64_t us)
 
 static void exception(uint64_t us)
 {
-	LANE_ROW(page_fault, p, us * US);
-	NRP_SET(&p, page_fault, tid, TASK);
-	NRP_SET(&p, page_fault, addr, UINT64_C(0x7f0000001000));
-	NRP_SET(&p, page_fault, user, 1);
-	lane_put(&file, NRP_PAGE_FAULT, &p);
+	record_exception(&file, TASK, RANGE + 4096, us);
 }
 
 static void pass(uint64_t us, uint64_t end_us)
 {
-	LANE_ROW(scan_pass, p, us * US);
-	NRP_SET(&p, scan_pass, end_time, end_us * US);
-	NRP_SET(&p, scan_pass, tid, TASK);
-	NRP_SET(&p, scan_pass, mm, MM);
-	lane_put(&file, NRP_SCAN_PASS, &p);
+	record_pass(&file, TASK, us, end_us);
 }
 
 static void call(uint64_t us, uint64_t end_us, uint64_t len)
 {
-	LANE_ROW(mm_call, c, us * US);
-	NRP_SET(&c, mm_call, end_time, end_us * US);
-	NRP_SET(&c, mm_call, tid, TASK);
-	NRP_SET(&c, mm_call, call, NRP_CALL_MUNMAP);
-	NRP_SET(&c, mm_call, addr, UINT64_C(0x7f0000000000));
-	NRP_SET(&c, mm_call, len, len);
-	lane_put(&file, NRP_MM_CALL, &c);
+	record_call(&file, TASK, NRP_CALL_MUNMAP, us, end_us, len);
 }
 
 /* Phases at 20, 30 and 90 us of an unmap that begins at 15. */
 static void phases(uint64_t len)
 {
-	LANE_ROW(munmap, m, 15 * US);
-	NRP_SET(&m, munmap, zap_time, 20 * US);
-	NRP_SET(&m, munmap, pgtables_time, 30 * US);
-	NRP_SET(&m, munmap, flushed_time, 90 * US);
-	NRP_SET(&m, munmap, end_time, 95 * US);
-	NRP_SET(&m, munmap, tid, TASK);
-	NRP_SET(&m, munmap, mm, MM);
-	NRP_SET(&m, munmap, start, UINT64_C(0x7f0000000000));
-	NRP_SET(&m, munmap, len, len);
-	NRP_SET(&m, munmap, downgrade, 1);
-	lane_put(&file, NRP_MUNMAP, &m);
+	record_munmap(&file, TASK, 15, 20, 30, 90, 95, len);
 }
 
 static void load(void)
@@ -297,30 +266,172 @@ static void a_lost_release_ends_when_the_task_asks_again(void **state)
 	assert_int_equal(jobs.counts.listed[0].time, 31 * US);
 	assert_int_equal(jobs.counts.listed[0].tid, TASK);
 	assert_int_equal(jobs.counts.listed[0].mm, MM);
+	assert_int_equal(jobs.counts.listed[0].what, NRP_LOCK_ODD_STILL_HELD);
 	end();
 }
 
+/* The first event of a task in an address space may follow on what the capture does not have. */
 static void what_cannot_be_is_counted_and_listed(void **state)
+{
+	static const struct {
+		uint64_t us;
+		enum nrp_lock_oddity what;
+	} want[] = {
+		{ 13, NRP_LOCK_ODD_UNASKED_GRANT },  { 14, NRP_LOCK_ODD_UNASKED_FAILURE },
+		{ 15, NRP_LOCK_ODD_UNHELD_RELEASE }, { 18, NRP_LOCK_ODD_DOWNGRADE },
+		{ 19, NRP_LOCK_ODD_OTHER_RELEASE },  { 21, NRP_LOCK_ODD_OTHER_MODE },
+		{ 24, NRP_LOCK_ODD_ASKS_TWICE },
+	};
+	const struct nrp_lock_counts *n = &jobs.counts;
+
+	(void)state;
+	begin();
+	grant(true, 10);    /* asked for before the capture: possible */
+	release(true, 12);  /* of that one */
+	grant(true, 13);    /* not asked for */
+	fail_at(14);        /* not asked for */
+	release(false, 15); /* nobody has it */
+	request(false, 16);
+	grant(false, 17);
+	grant(false, 18);  /* a reader has nothing to downgrade */
+	release(true, 19); /* of the other kind */
+	request(false, 20);
+	grant(true, 21); /* of the other kind */
+	for (uint64_t i = 0; i < 20; i++)
+		request(false, 24 + i); /* the one at 20 still waits */
+	load();
+	assert_int_equal(n->began_before, 1);
+	assert_int_equal(n->impossible, 6 + 20);
+	assert_int_equal(n->undecided, 0);
+	assert_int_equal(n->impossible_by[NRP_LOCK_ODD_ASKS_TWICE], 20);
+	assert_int_equal(n->nr_listed, NRP_LOCK_JOBS_LISTED);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		assert_int_equal(n->listed[i].time, want[i].us * US);
+		assert_int_equal(n->listed[i].what, want[i].what);
+		assert_int_equal(n->impossible_by[want[i].what],
+				 want[i].what == NRP_LOCK_ODD_ASKS_TWICE ? 20 : 1);
+		assert_false(n->listed[i].undecided);
+	}
+	assert_int_equal(jobs.mm[0].seen[0].downgraded, UINT64_MAX);
+	end();
+}
+
+/* 18 us after its request: nobody writes while others hold the lock. */
+static void two_holders_of_which_one_writes(void **state)
 {
 	(void)state;
 	begin();
-	grant(true, 10);    /* not asked for */
-	fail_at(11);        /* not asked for */
-	release(false, 12); /* taken before the capture: possible */
-	request(false, 13);
-	grant(false, 14);
-	grant(false, 15);  /* a reader has nothing to downgrade */
-	release(true, 16); /* of the other kind */
-	for (uint64_t i = 0; i < 20; i++)
-		request(false, 20 + i); /* the first can be */
+	request(false, 10);
+	grant(false, 11);
+	event_of(TASK + 1, MM, NRP_LOCK_REQUEST, false, 12);
+	event_of(TASK + 1, MM, NRP_LOCK_GRANT, false, 13); /* two readers */
+	event_of(TASK + 2, MM, NRP_LOCK_REQUEST, true, 14);
+	event_of(TASK + 2, MM, NRP_LOCK_GRANT, true, 32);
+	event_of(TASK + 1, MM, NRP_LOCK_RELEASE, false, 33);
+	event_of(TASK + 2, MM, NRP_LOCK_GRANT, false, 34); /* a downgrade: readers again */
+	event_of(TASK + 3, MM, NRP_LOCK_REQUEST, false, 35);
+	event_of(TASK + 3, MM, NRP_LOCK_GRANT, false, 36);
+	event_of(TASK + 3, MM, NRP_LOCK_RELEASE, false, 37);
+	event_of(TASK + 2, MM, NRP_LOCK_RELEASE, false, 38);
+	release(false, 39);
 	load();
-	assert_int_equal(jobs.counts.began_before, 1);
-	assert_int_equal(jobs.counts.impossible, 4 + 19);
-	assert_int_equal(jobs.counts.listed[0].time, 10 * US);
-	assert_int_equal(jobs.counts.listed[2].time, 15 * US);
-	for (size_t i = 0; i < NRP_LOCK_JOBS_LISTED; i++)
-		assert_non_null(jobs.counts.listed[i].what);
-	assert_int_equal(jobs.mm[0].seen[0].downgraded, UINT64_MAX);
+	assert_int_equal(jobs.counts.impossible, 1);
+	assert_int_equal(jobs.counts.listed[0].what, NRP_LOCK_ODD_OVERLAP);
+	assert_int_equal(jobs.counts.listed[0].time, 32 * US);
+	assert_int_equal(jobs.counts.listed[0].tid, TASK + 2);
+	end();
+}
+
+/* ---- lost events ---------------------------------------------------------------------- */
+
+static void loss(uint32_t cpu, uint64_t us, uint64_t end_us)
+{
+	LANE_ROW(loss, l, us * US);
+	NRP_SET(&l, loss, end_time, end_us * US);
+	NRP_SET(&l, loss, cpu, cpu);
+	NRP_SET(&l, loss, count, 3);
+	lane_put(&file, NRP_LOSS, &l);
+}
+
+/* The release of the first hold may be among the lost events; that of the second is not. */
+static void what_lost_events_may_explain_is_undecided(void **state)
+{
+	(void)state;
+	begin();
+	loss(5, 15, 25);
+	request(false, 10);
+	grant(false, 11);
+	request(false, 30);
+	grant(false, 31);
+	request(false, 40);
+	grant(false, 41);
+	release(false, 45);
+	load();
+	assert_int_equal(jobs.counts.undecided, 1);
+	assert_int_equal(jobs.counts.impossible, 1);
+	assert_int_equal(jobs.counts.listed[0].time, 31 * US);
+	assert_true(jobs.counts.listed[0].undecided);
+	assert_int_equal(jobs.counts.listed[1].time, 41 * US);
+	assert_false(jobs.counts.listed[1].undecided);
+	assert_int_equal(jobs.counts.lossy, 1);
+	assert_true(jobs.mm[0].seen[0].lossy);
+	assert_false(jobs.mm[0].seen[1].lossy);
+	end();
+}
+
+/* ---- who gives up --------------------------------------------------------------------- */
+
+/* A try has its answer at once; a killed waiter leaves after 2 ms. */
+static void a_killed_waiter_is_no_failed_try(void **state)
+{
+	(void)state;
+	begin();
+	event_of(TASK + 1, MM, NRP_LOCK_REQUEST, true, 10);
+	event_of(TASK + 1, MM, NRP_LOCK_GRANT, true, 11);
+	event_of(TASK + 2, MM, NRP_LOCK_REQUEST, true, 20); /* a try of khugepaged */
+	event_of(TASK + 2, MM, NRP_LOCK_FAILED, true, 21);
+	event_of(TASK + 3, MM, NRP_LOCK_REQUEST, true, 30);
+	event_of(TASK + 3, MM, NRP_LOCK_FAILED, true, 2030);
+	event_of(TASK + 1, MM, NRP_LOCK_RELEASE, true, 3000);
+	load();
+	assert_int_equal(jobs.counts.killed_waits, 1);
+	assert_int_equal(jobs.counts.failed_tries, 1);
+	assert_int_equal(jobs.counts.impossible, 0);
+	assert_int_equal(jobs.mm[0].nr_jobs, 2);
+	assert_int_equal(jobs.mm[0].job[1].give_up, 2030 * US);
+	assert_int_equal(jobs.mm[0].seen[1].killed, 2030 * US);
+	assert_int_equal(jobs.mm[0].seen[1].granted, UINT64_MAX);
+	end();
+}
+
+/* It faults in user mode afterwards: something held up its try for 2 ms, but nobody killed it. */
+static void who_lives_on_was_not_killed(void **state)
+{
+	(void)state;
+	begin();
+	request(false, 30);
+	fail_at(2030);
+	exception(2500);
+	load();
+	assert_int_equal(jobs.counts.killed_waits, 0);
+	assert_int_equal(jobs.counts.failed_tries, 1);
+	end();
+}
+
+/* A fault that tried, asked and failed did wait, however short. */
+static void a_fault_that_fails_twice_was_killed(void **state)
+{
+	(void)state;
+	begin();
+	exception(10);
+	request(false, 11);
+	fail_at(12);
+	request(false, 13);
+	fail_at(50);
+	load();
+	assert_int_equal(jobs.counts.killed_waits, 1);
+	assert_int_equal(jobs.mm[0].nr_jobs, 1);
+	assert_int_equal(jobs.mm[0].job[0].give_up, 50 * US);
 	end();
 }
 
@@ -439,6 +550,11 @@ int main(void)
 		cmocka_unit_test(two_address_spaces_at_once),
 		cmocka_unit_test(a_lost_release_ends_when_the_task_asks_again),
 		cmocka_unit_test(what_cannot_be_is_counted_and_listed),
+		cmocka_unit_test(two_holders_of_which_one_writes),
+		cmocka_unit_test(what_lost_events_may_explain_is_undecided),
+		cmocka_unit_test(a_killed_waiter_is_no_failed_try),
+		cmocka_unit_test(who_lives_on_was_not_killed),
+		cmocka_unit_test(a_fault_that_fails_twice_was_killed),
 		cmocka_unit_test(a_release_by_another_task),
 		cmocka_unit_test(an_unmap_with_its_phases),
 		cmocka_unit_test(a_length_counts_in_whole_pages),

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The munmap.lock lane over small captures; expected values by hand. Times are us. */
 #include "replay/lock_lane.h"
-#include "tests/lane_util.h"
+#include "tests/lock_records.h"
 
-#define US UINT64_C(1000)
-#define MM UINT64_C(0xff11000000140f00)
-#define RANGE UINT64_C(0x7f0000000000)
 #define LENGTH (UINT64_C(4) << 30)
 
 enum { MAIN = 100, OTHER };
@@ -15,49 +12,18 @@ static struct nrp_lock_lanes lanes;
 
 /* ---- the capture ---------------------------------------------------------------------- */
 
-static void event(int32_t tid, int op, bool write, uint64_t us)
-{
-	LANE_ROW(lock, l, us * US);
-	NRP_SET(&l, lock, tid, tid);
-	NRP_SET(&l, lock, mm, MM);
-	NRP_SET(&l, lock, op, (uint8_t)op);
-	NRP_SET(&l, lock, write, write);
-	lane_put(&file, NRP_LOCK, &l);
-}
-
-static void hold(int32_t tid, bool write, uint64_t requested, uint64_t granted, uint64_t released)
-{
-	event(tid, NRP_LOCK_REQUEST, write, requested);
-	event(tid, NRP_LOCK_GRANT, write, granted);
-	event(tid, NRP_LOCK_RELEASE, write, released);
-}
-
 /* Takes the lock 1 us after the exception, at once unless @granted is later. */
 static void fault(int32_t tid, uint64_t addr, uint64_t us, uint64_t granted, uint64_t released)
 {
-	LANE_ROW(page_fault, p, us * US);
-	NRP_SET(&p, page_fault, tid, tid);
-	NRP_SET(&p, page_fault, addr, addr);
-	NRP_SET(&p, page_fault, user, 1);
-	lane_put(&file, NRP_PAGE_FAULT, &p);
-	hold(tid, false, us + 1, granted, released);
+	record_exception(&file, tid, addr, us);
+	record_hold(&file, tid, false, us + 1, granted, released);
 }
 
 /* An unmap of 4 GiB under the write lock: 10 us, then 100 us of zap. */
 static void unmap(uint64_t us)
 {
-	LANE_ROW(munmap, m, (us + 2) * US);
-	NRP_SET(&m, munmap, zap_time, (us + 10) * US);
-	NRP_SET(&m, munmap, pgtables_time, (us + 110) * US);
-	NRP_SET(&m, munmap, flushed_time, (us + 110) * US);
-	NRP_SET(&m, munmap, end_time, (us + 110) * US);
-	NRP_SET(&m, munmap, tid, MAIN);
-	NRP_SET(&m, munmap, mm, MM);
-	NRP_SET(&m, munmap, start, RANGE);
-	NRP_SET(&m, munmap, len, LENGTH);
-	NRP_SET(&m, munmap, downgrade, 1);
-	lane_put(&file, NRP_MUNMAP, &m);
-	hold(MAIN, true, us, us, us + 110);
+	record_munmap(&file, MAIN, us + 2, us + 10, us + 110, us + 110, us + 110, LENGTH);
+	record_hold(&file, MAIN, true, us, us, us + 110);
 }
 
 static void begin(void)
@@ -227,6 +193,102 @@ static void faults_a_second_of_a_task(void **state)
 	end();
 }
 
+/*
+ * Vector L-1 (spec part 3, 4), 1000 us later: mbind() walks its queue for 50 us and moves 100 huge
+ * pages, 20 us each, under the write lock; a fault comes at 100 and a scan at 200.
+ */
+static void moving_pages(bool unlocked)
+{
+	uint64_t released = unlocked ? 1050 : 3050, fault_at = unlocked ? 1100 : 3050;
+
+	begin();
+	record_call(&file, MAIN, NRP_CALL_MBIND, 990, 3100, LENGTH);
+	record_hold(&file, MAIN, true, 1000, 1000, released);
+	LANE_ROW(migration, m, 3050 * US);
+	NRP_SET(&m, migration, start_time, 1050 * US);
+	NRP_SET(&m, migration, tid, MAIN);
+	NRP_SET(&m, migration, reason, 4);
+	lane_put(&file, NRP_MIGRATION, &m);
+	record_exception(&file, OTHER, 0x1000, 1099);
+	record_hold(&file, OTHER, false, 1100, fault_at, fault_at + 5);
+	record_pass(&file, OTHER + 1, 1199, 1240);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_REQUEST, false, 1200);
+	record_lock(&file, OTHER + 1, MM, unlocked ? NRP_LOCK_GRANT : NRP_LOCK_FAILED, false, 1200);
+	if (unlocked)
+		record_lock(&file, OTHER + 1, MM, NRP_LOCK_RELEASE, false, 1230);
+	load();
+}
+
+static struct nrp_lock_result run_mbind(bool moves_unlocked)
+{
+	struct nrp_lock_params params = nrp_lock_host_params(lanes.host.variant);
+	struct nrp_lock_result ret;
+
+	params.moves_unlocked = moves_unlocked;
+	assert_int_equal(nrp_lock_lanes_run(&ret, &lanes, &params), 0);
+	return ret;
+}
+
+static void l1_mbind_that_moves_pages_is_the_blocker(void **state)
+{
+	const struct nrp_lock_blocker *top = &lanes.host.blame.top[0];
+	struct nrp_lock_result r;
+
+	(void)state;
+	moving_pages(false);
+	assert_int_equal(lanes.record.value[NRP_LOCK_OF_FAULTS].ns, 1950 * US);
+	assert_int_equal(lanes.record.skipped, 1);
+	assert_int_equal(lanes.host.blame.nr_top, 1);
+	assert_int_equal(top->call, NRP_CALL_MBIND);
+	assert_string_equal(nrp_lock_call_name(top->call), "mbind");
+	assert_false(top->munmap);
+	assert_int_equal(top->held, 2050 * US);
+	assert_int_equal(top->faults, 1);
+	assert_int_equal(top->wait_ns, 1950 * US);
+	assert_int_equal(top->worst.tid, OTHER);
+	assert_int_equal(top->worst.kind, NRP_LOCK_FAULT);
+	assert_int_equal(top->worst.wait_ns, 1950 * US);
+	assert_int_equal(top->lost_scans, 1);
+	r = run_mbind(false);
+	assert_int_equal(r.changed, 0);
+	assert_int_equal(r.skipped, 1);
+	r = run_mbind(true); /* W[50] */
+	assert_int_equal(r.upper[NRP_LOCK_OF_FAULTS].ns, 0);
+	assert_int_equal(r.skipped, 0);
+	assert_true(r.modelled);
+	end();
+}
+
+static void l1_mbind_of_67_moves_them_later(void **state)
+{
+	struct nrp_lock_result r;
+
+	(void)state;
+	moving_pages(true);
+	assert_int_equal(lanes.record.value[NRP_LOCK_OF_FAULTS].ns, 0);
+	assert_int_equal(lanes.record.skipped, 0);
+	assert_int_equal(lanes.host.blame.nr_top, 0);
+	r = run_mbind(true);
+	assert_int_equal(r.changed, 0);
+	end();
+}
+
+/* The scan finds a reader, and a writer that waits for it (vector V-10b): nobody writes. */
+static void a_scan_is_lost_to_a_line(void **state)
+{
+	(void)state;
+	begin();
+	record_hold(&file, MAIN, false, 10, 10, 50);
+	record_hold(&file, OTHER, true, 20, 50, 60);
+	record_pass(&file, OTHER + 1, 24, 40);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_REQUEST, false, 25);
+	record_lock(&file, OTHER + 1, MM, NRP_LOCK_FAILED, false, 26);
+	load();
+	assert_int_equal(lanes.record.skipped, 1);
+	assert_int_equal(lanes.host.blame.scans_behind_line, 1);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +298,9 @@ int main(void)
 		cmocka_unit_test(what_is_still_in_line_is_as_late_as_on_the_host),
 		cmocka_unit_test(what_faults_in_the_range_see),
 		cmocka_unit_test(faults_a_second_of_a_task),
+		cmocka_unit_test(l1_mbind_that_moves_pages_is_the_blocker),
+		cmocka_unit_test(l1_mbind_of_67_moves_them_later),
+		cmocka_unit_test(a_scan_is_lost_to_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, util_enter_dir, util_leave_dir);

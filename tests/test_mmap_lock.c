@@ -3,237 +3,55 @@
  * The numbers of the rules' own tables (vectors V-1 .. V-11c and L-1; times have no unit there),
  * from the slow model and from the engine; then the two beside each other over random scenarios.
  */
-#include "replay/mmap_lock.h"
-#include "tests/lock_model.h"
+#include "tests/lock_scenario.h"
 #include "tests/test_random.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <cmocka.h>
-
-#define GIB (INT64_C(1) << 30)
-#define MAX 128
-
-static struct model_lock lock;
-static struct model_job job[MAX];
-static int count;
-
-/* ---- scenarios ------------------------------------------------------------------------ */
-
-static void start(enum model_policy policy)
-{
-	lock = (struct model_lock){ .policy = policy, .resched = true, .batch = 256, .step = GIB };
-	count = 0;
-}
-
-static struct model_job *add(enum model_kind kind, int64_t arrival, int64_t hold)
-{
-	struct model_job *j = &job[count++];
-
-	*j = (struct model_job){ .kind = kind,
-				 .arrival = arrival,
-				 .hold = hold,
-				 .after = -1,
-				 .vma = -1,
-				 .give_up = -1 };
-	return j;
-}
-
-static struct model_job *munmap_at(int64_t arrival)
-{
-	struct model_job *j = add(MODEL_MUNMAP, arrival, 0);
-
-	j->find = 6;
-	j->det = 4;
-	j->zap = 1000;
-	j->pt = 8;
-	j->free = 2;
-	j->length = 4 * GIB;
-	j->vma = 0;
-	return j;
-}
-
-static struct model_job *fault(int64_t arrival, int64_t hold)
-{
-	return add(MODEL_READER, arrival, hold);
-}
-
-static struct model_job *writer(int64_t arrival, int64_t hold)
-{
-	return add(MODEL_WRITER, arrival, hold);
-}
-
-static struct model_job *scan(int64_t arrival, int64_t hold)
-{
-	return add(MODEL_SCAN, arrival, hold);
-}
-
-/* ---- the engine beside the model ------------------------------------------------------ */
-
-static struct nrp_lock_job made[MAX];
-static struct nrp_munmap_work work[MAX];
-
-static void convert(void)
-{
-	static const enum nrp_lock_kind kinds[] = {
-		[MODEL_READER] = NRP_LOCK_FAULT,
-		[MODEL_WRITER] = NRP_LOCK_WRITER,
-		[MODEL_SCAN] = NRP_LOCK_SCAN,
-		[MODEL_MUNMAP] = NRP_LOCK_MUNMAP,
-	};
-
-	for (int i = 0; i < count; i++) {
-		const struct model_job *j = &job[i];
-
-		work[i] = (struct nrp_munmap_work){
-			.find = (uint64_t)j->find,
-			.detach = (uint64_t)j->det,
-			.zap = (uint64_t)j->zap,
-			.pgtables = (uint64_t)j->pt,
-			.free = (uint64_t)j->free,
-			.length = (uint64_t)j->length,
-			.special = j->special,
-			.keeps_write = j->no_downgrade,
-		};
-		made[i] = (struct nrp_lock_job){
-			.kind = kinds[j->kind],
-			.arrival = (uint64_t)j->arrival,
-			.hold = (uint64_t)j->hold,
-			.give_up = j->give_up < 0 ? UINT64_MAX : (uint64_t)j->give_up,
-			.think = (uint64_t)j->think,
-			.after = j->after < 0 ? NRP_LOCK_NO_JOB : (uint32_t)j->after,
-			.vma = j->vma < 0 ? NRP_LOCK_NO_VMA : (uint32_t)j->vma,
-			.offset = GIB,
-			.lockable = j->lockable,
-			.work = &work[i],
-		};
-	}
-}
-
-/* Each grant is one of the model, in its own order. */
-static void count_grant(void *context, uint32_t i, bool write, uint64_t requested, uint64_t granted)
-{
-	int *seen = context;
-	const struct model_job *j = &job[i];
-
-	(void)write;
-	assert_true(seen[i] < j->grants);
-	assert_int_equal(requested, j->request[seen[i]]);
-	assert_int_equal(granted, j->grant[seen[i]]);
-	seen[i]++;
-}
-
-static void run_until(int64_t end)
-{
-	static const enum nrp_munmap_variant variants[] = {
-		[MODEL_OLD] = NRP_MUNMAP_WRITE,     [MODEL_V1] = NRP_MUNMAP_SECTIONS,
-		[MODEL_V2] = NRP_MUNMAP_TWO_PHASE,  [MODEL_V3] = NRP_MUNMAP_TWO_PHASE_DEAD,
-		[MODEL_MRG] = NRP_MUNMAP_DOWNGRADE,
-	};
-	struct nrp_lock_params params = {
-		.munmap = { variants[lock.policy], (uint64_t)lock.step },
-		.resched = lock.resched,
-		.prefix = lock.prefix,
-		.batch = (uint32_t)lock.batch,
-		.vma_locks = lock.vma_locks,
-		.closed = lock.closed,
-		.spin = (uint64_t)lock.spin,
-		.handoff = (uint64_t)lock.handoff,
-	};
-	int seen[MAX] = { 0 };
-
-	model_run(&lock, job, count, end);
-	convert();
-	assert_int_equal(
-		nrp_mmap_lock_run(&params, made, (uint32_t)count, (uint64_t)end, count_grant, seen),
-		0);
-	for (int i = 0; i < count; i++) {
-		assert_int_equal(made[i].grants, job[i].grants);
-		assert_int_equal(made[i].wait, job[i].wait);
-		assert_int_equal(made[i].longest, job[i].longest);
-		assert_int_equal(made[i].done, (uint64_t)job[i].done);
-		assert_int_equal(made[i].downgraded, (uint64_t)job[i].downgrade);
-		assert_int_equal(made[i].skipped, job[i].skipped);
-		assert_int_equal(made[i].by_vma, job[i].by_vma);
-		assert_int_equal(made[i].gave_up, job[i].gave_up);
-	}
-}
-
-static void run(void)
-{
-	run_until(100000);
-}
-
-/* ---- what must come out --------------------------------------------------------------- */
-
-/* Wait and end of a munmap, or of anything else that gets the lock; grants behind them. */
-static void ends(int i, int64_t wait, int64_t done, int grants, ...)
-{
-	va_list ap;
-
-	assert_int_equal(job[i].wait, wait);
-	assert_int_equal(job[i].done, done);
-	assert_int_equal(job[i].grants, grants);
-	va_start(ap, grants);
-	for (int k = 0; k < grants; k++)
-		assert_int_equal(job[i].grant[k], va_arg(ap, int));
-	va_end(ap);
-}
-
-/* Grant and wait of a job with one hold. */
-static void gets(int i, int64_t grant, int64_t wait)
-{
-	ends(i, wait, grant + job[i].hold, 1, (int)grant);
-}
-
-static void is_skipped(int i, bool skipped)
-{
-	assert_int_equal(job[i].skipped, skipped);
-}
 
 /* ---- vectors -------------------------------------------------------------------------- */
 
 static void one(enum model_policy policy, int64_t length)
 {
-	start(policy);
-	munmap_at(0)->length = length;
-	fault(100, 5);
-	run();
+	scene_start(policy);
+	scene_munmap(0)->length = length;
+	scene_fault(100, 5);
+	scene_run();
 }
 
 static void v1_a_fault_during_the_unmap(void **state)
 {
 	(void)state;
 	one(MODEL_OLD, 4 * GIB);
-	ends(0, 0, 1020, 1, 0);
-	gets(1, 1020, 920);
+	scene_ends(0, 0, 1020, 1, 0);
+	scene_gets(1, 1020, 920);
 	one(MODEL_V1, 4 * GIB);
-	ends(0, 5, 1061, 2, 0, 269);
-	gets(1, 264, 164);
+	scene_ends(0, 5, 1061, 2, 0, 269);
+	scene_gets(1, 264, 164);
 	one(MODEL_V2, 4 * GIB);
-	ends(0, 0, 1020, 2, 0, 1014);
-	gets(1, 100, 0);
+	scene_ends(0, 0, 1020, 2, 0, 1014);
+	scene_gets(1, 100, 0);
 	one(MODEL_V3, 4 * GIB);
-	ends(0, 0, 1020, 3, 0, 6, 1006);
-	gets(1, 100, 0);
+	scene_ends(0, 0, 1020, 3, 0, 6, 1006);
+	scene_gets(1, 100, 0);
 	one(MODEL_MRG, 4 * GIB);
-	ends(0, 0, 1020, 1, 0);
-	assert_int_equal(job[0].downgrade, 10);
-	gets(1, 100, 0);
+	scene_ends(0, 0, 1020, 1, 0);
+	assert_int_equal(scene_job[0].downgrade, 10);
+	scene_gets(1, 100, 0);
 }
 
 static void two(enum model_policy policy)
 {
-	start(policy);
-	munmap_at(0);
-	writer(50, 20);
-	fault(100, 5);
-	fault(200, 5);
-	run();
+	scene_start(policy);
+	scene_munmap(0);
+	scene_writer(50, 20);
+	scene_fault(100, 5);
+	scene_fault(200, 5);
+	scene_run();
 }
 
 static void v2_a_queued_writer_takes_the_gain(void **state)
@@ -241,92 +59,92 @@ static void v2_a_queued_writer_takes_the_gain(void **state)
 	(void)state;
 	for (int k = 0; k < 2; k++) {
 		two(k ? MODEL_MRG : MODEL_OLD);
-		gets(1, 1020, 970);
-		gets(2, 1040, 940);
-		gets(3, 1040, 840);
+		scene_gets(1, 1020, 970);
+		scene_gets(2, 1040, 940);
+		scene_gets(3, 1040, 840);
 	}
 	two(MODEL_V1);
-	ends(0, 25, 1081, 2, 0, 289);
-	gets(1, 264, 214);
-	gets(2, 284, 184);
-	gets(3, 284, 84);
+	scene_ends(0, 25, 1081, 2, 0, 289);
+	scene_gets(1, 264, 214);
+	scene_gets(2, 284, 184);
+	scene_gets(3, 284, 84);
 	two(MODEL_V2);
-	ends(0, 25, 1045, 2, 0, 1039);
-	gets(1, 1014, 964);
-	gets(2, 1034, 934);
-	gets(3, 1034, 834);
+	scene_ends(0, 25, 1045, 2, 0, 1039);
+	scene_gets(1, 1014, 964);
+	scene_gets(2, 1034, 934);
+	scene_gets(3, 1034, 834);
 	two(MODEL_V3);
-	ends(0, 25, 1045, 3, 0, 6, 1031);
-	gets(1, 1006, 956);
-	gets(2, 1026, 926);
-	gets(3, 1026, 826);
+	scene_ends(0, 25, 1045, 3, 0, 6, 1031);
+	scene_gets(1, 1006, 956);
+	scene_gets(2, 1026, 926);
+	scene_gets(3, 1026, 826);
 }
 
 static void three(enum model_policy policy, bool prefix)
 {
-	start(policy);
-	lock.prefix = prefix;
-	munmap_at(0);
-	fault(2, 5);
-	writer(4, 20);
-	fault(6, 5);
-	run();
+	scene_start(policy);
+	scene_lock.prefix = prefix;
+	scene_munmap(0);
+	scene_fault(2, 5);
+	scene_writer(4, 20);
+	scene_fault(6, 5);
+	scene_run();
 }
 
 static void v3_what_a_batch_takes(void **state)
 {
 	(void)state;
 	three(MODEL_OLD, false);
-	gets(1, 1020, 1018);
-	gets(3, 1020, 1014);
-	gets(2, 1025, 1021);
+	scene_gets(1, 1020, 1018);
+	scene_gets(3, 1020, 1014);
+	scene_gets(2, 1025, 1021);
 	three(MODEL_MRG, false);
-	gets(1, 10, 8);
-	gets(3, 10, 4);
-	gets(2, 1020, 1016);
+	scene_gets(1, 10, 8);
+	scene_gets(3, 10, 4);
+	scene_gets(2, 1020, 1016);
 	three(MODEL_OLD, true);
-	gets(1, 1020, 1018);
-	gets(2, 1025, 1021);
-	gets(3, 1045, 1039);
+	scene_gets(1, 1020, 1018);
+	scene_gets(2, 1025, 1021);
+	scene_gets(3, 1045, 1039);
 	three(MODEL_MRG, true);
-	gets(1, 10, 8);
-	gets(2, 1020, 1016);
-	gets(3, 1040, 1034);
+	scene_gets(1, 10, 8);
+	scene_gets(2, 1020, 1016);
+	scene_gets(3, 1040, 1034);
 }
 
 static void four(enum model_policy policy, bool first, bool second, bool third)
 {
-	start(policy);
-	munmap_at(0);
-	scan(5, 30);
-	scan(100, 30);
-	writer(500, 20);
-	scan(600, 30);
-	scan(1100, 30);
-	run();
-	is_skipped(1, first);
-	is_skipped(2, second);
-	is_skipped(4, third);
-	is_skipped(5, false);
+	scene_start(policy);
+	scene_munmap(0);
+	scene_scan(5, 30);
+	scene_scan(100, 30);
+	scene_writer(500, 20);
+	scene_scan(600, 30);
+	scene_scan(1100, 30);
+	scene_run();
+	scene_is_skipped(1, first);
+	scene_is_skipped(2, second);
+	scene_is_skipped(4, third);
+	scene_is_skipped(5, false);
 }
 
 static void v4_scans_give_up(void **state)
 {
 	(void)state;
 	four(MODEL_OLD, true, true, true);
-	gets(3, 1020, 520);
+	scene_gets(3, 1020, 520);
 	four(MODEL_V1, true, true, true);
-	gets(3, 528, 28);
-	ends(0, 20, 1076, 2, 0, 548);
+	scene_gets(3, 528, 28);
+	scene_ends(0, 20, 1076, 2, 0, 548);
 	four(MODEL_V2, false, false, true);
-	gets(3, 1014, 514);
-	ends(0, 20, 1040, 2, 0, 1034);
+	scene_gets(3, 1014, 514);
+	scene_ends(0, 20, 1040, 2, 0, 1034);
 	four(MODEL_V3, true, false, true);
-	gets(3, 1006, 506);
-	ends(0, 20, 1040, 3, 0, 6, 1026);
+	scene_gets(3, 1006, 506);
+	scene_ends(0, 20, 1040, 3, 0, 6, 1026);
 	four(MODEL_MRG, true, false, true);
-	gets(3, 1020, 520);
-	ends(0, 0, 1020, 1, 0);
+	scene_gets(3, 1020, 520);
+	scene_ends(0, 0, 1020, 1, 0);
 }
 
 static void v5_thresholds(void **state)
@@ -334,116 +152,116 @@ static void v5_thresholds(void **state)
 	(void)state;
 	for (int p = MODEL_OLD; p < MODEL_MRG; p++) {
 		one((enum model_policy)p, GIB - 4096);
-		gets(1, 1020, 920);
+		scene_gets(1, 1020, 920);
 	}
 	one(MODEL_MRG, GIB - 4096);
-	gets(1, 100, 0);
+	scene_gets(1, 100, 0);
 	one(MODEL_V1, GIB);
-	gets(1, 1020, 920);
+	scene_gets(1, 1020, 920);
 	one(MODEL_V2, GIB);
-	ends(0, 0, 1020, 2, 0, 1014);
-	gets(1, 100, 0);
+	scene_ends(0, 0, 1020, 2, 0, 1014);
+	scene_gets(1, 100, 0);
 	one(MODEL_V3, GIB);
-	ends(0, 0, 1020, 3, 0, 6, 1006);
-	gets(1, 100, 0);
+	scene_ends(0, 0, 1020, 3, 0, 6, 1006);
+	scene_gets(1, 100, 0);
 	one(MODEL_V1, GIB + 4096);
-	gets(1, 1018, 918);
-	ends(0, 5, 1037, 2, 0, 1023);
+	scene_gets(1, 1018, 918);
+	scene_ends(0, 5, 1037, 2, 0, 1023);
 }
 
 static void six(enum model_policy policy)
 {
-	start(policy);
-	munmap_at(0)->special = true;
-	fault(3, 5);
-	fault(100, 5);
-	run();
+	scene_start(policy);
+	scene_munmap(0)->special = true;
+	scene_fault(3, 5);
+	scene_fault(100, 5);
+	scene_run();
 }
 
 static void v6_hugetlb_is_special(void **state)
 {
 	(void)state;
 	six(MODEL_OLD);
-	gets(1, 1020, 1017);
-	gets(2, 1020, 920);
+	scene_gets(1, 1020, 1017);
+	scene_gets(2, 1020, 920);
 	six(MODEL_V1);
-	gets(1, 264, 261);
-	gets(2, 264, 164);
-	ends(0, 5, 1061, 2, 0, 269);
+	scene_gets(1, 264, 261);
+	scene_gets(2, 264, 164);
+	scene_ends(0, 5, 1061, 2, 0, 269);
 	six(MODEL_V2);
-	gets(1, 3, 0);
-	ends(0, 2, 1022, 2, 0, 8);
-	gets(2, 1022, 922);
+	scene_gets(1, 3, 0);
+	scene_ends(0, 2, 1022, 2, 0, 8);
+	scene_gets(2, 1022, 922);
 	six(MODEL_V3);
-	gets(1, 6, 3);
-	ends(0, 5, 1025, 2, 0, 11);
-	gets(2, 1025, 925);
+	scene_gets(1, 6, 3);
+	scene_ends(0, 5, 1025, 2, 0, 11);
+	scene_gets(2, 1025, 925);
 	six(MODEL_MRG);
-	gets(1, 10, 7);
-	gets(2, 100, 0);
+	scene_gets(1, 10, 7);
+	scene_gets(2, 100, 0);
 }
 
 static void seven(enum model_policy policy, bool resched)
 {
-	start(policy);
-	lock.resched = resched;
-	munmap_at(0);
-	fault(100, 5);
-	writer(150, 20);
-	fault(600, 5);
-	run();
+	scene_start(policy);
+	scene_lock.resched = resched;
+	scene_munmap(0);
+	scene_fault(100, 5);
+	scene_writer(150, 20);
+	scene_fault(600, 5);
+	scene_run();
 }
 
 static void v7_with_and_without_resched(void **state)
 {
 	(void)state;
 	seven(MODEL_OLD, true);
-	gets(1, 1020, 920);
-	gets(3, 1020, 420);
-	gets(2, 1025, 875);
+	scene_gets(1, 1020, 920);
+	scene_gets(3, 1020, 420);
+	scene_gets(2, 1025, 875);
 	seven(MODEL_V1, true);
-	gets(1, 264, 164);
-	gets(2, 269, 119);
-	gets(3, 817, 217);
-	ends(0, 30, 1086, 3, 0, 289, 822);
+	scene_gets(1, 264, 164);
+	scene_gets(2, 269, 119);
+	scene_gets(3, 817, 217);
+	scene_ends(0, 30, 1086, 3, 0, 289, 822);
 	seven(MODEL_V1, false);
-	ends(0, 0, 1056, 1, 0);
-	gets(1, 1056, 956);
-	gets(3, 1056, 456);
-	gets(2, 1061, 911);
+	scene_ends(0, 0, 1056, 1, 0);
+	scene_gets(1, 1056, 956);
+	scene_gets(3, 1056, 456);
+	scene_gets(2, 1061, 911);
 }
 
 static void v8_the_next_vma_grows(void **state)
 {
 	(void)state;
-	start(MODEL_MRG);
-	munmap_at(0)->no_downgrade = true;
-	fault(100, 5);
-	run();
-	gets(1, 1020, 920);
-	assert_int_equal(job[0].downgrade, -1);
+	scene_start(MODEL_MRG);
+	scene_munmap(0)->no_downgrade = true;
+	scene_fault(100, 5);
+	scene_run();
+	scene_gets(1, 1020, 920);
+	assert_int_equal(scene_job[0].downgrade, -1);
 }
 
 static int completed(enum model_policy policy, int64_t *ret_wait)
 {
 	int n = 0;
 
-	start(policy);
-	lock.closed = true;
-	munmap_at(500);
+	scene_start(policy);
+	scene_lock.closed = true;
+	scene_munmap(500);
 	for (int i = 0; i < 60; i++) {
-		struct model_job *j = fault(0, 5);
+		struct model_job *j = scene_fault(0, 5);
 
 		j->think = 45;
-		j->after = i ? count - 2 : -1;
+		j->after = i ? scene_count - 2 : -1;
 	}
-	run_until(2100);
+	scene_run_until(2100);
 	*ret_wait = 0;
-	for (int i = 1; i < count; i++) {
-		if (job[i].done < 0 || job[i].done >= 2000)
+	for (int i = 1; i < scene_count; i++) {
+		if (scene_job[i].done < 0 || scene_job[i].done >= 2000)
 			continue;
 		n++;
-		*ret_wait += job[i].wait;
+		*ret_wait += scene_job[i].wait;
 	}
 	return n;
 }
@@ -466,59 +284,59 @@ static void v9_a_thread_that_faults_and_thinks(void **state)
 		assert_int_equal(completed(want[i].policy, &wait), want[i].completed);
 		assert_int_equal(wait, want[i].wait);
 		if (want[i].policy == MODEL_V1) {
-			assert_int_equal(job[0].wait, 20);
-			assert_int_equal(job[0].done, 1576);
+			assert_int_equal(scene_job[0].wait, 20);
+			assert_int_equal(scene_job[0].done, 1576);
 		}
 	}
 }
 
 static void ten(enum model_policy policy)
 {
-	start(policy);
-	munmap_at(0);
-	munmap_at(20);
-	fault(100, 5);
-	run();
+	scene_start(policy);
+	scene_munmap(0);
+	scene_munmap(20);
+	scene_fault(100, 5);
+	scene_run();
 }
 
 static void ten_b(enum model_policy policy)
 {
-	start(policy);
-	fault(0, 40);
-	munmap_at(10);
-	fault(20, 5);
-	scan(25, 30);
-	run();
+	scene_start(policy);
+	scene_fault(0, 40);
+	scene_munmap(10);
+	scene_fault(20, 5);
+	scene_scan(25, 30);
+	scene_run();
 }
 
 static void v10_two_unmaps_and_a_reader_first(void **state)
 {
 	(void)state;
 	ten(MODEL_OLD);
-	ends(1, 1000, 2040, 1, 1020);
-	gets(2, 2040, 1940);
+	scene_ends(1, 1000, 2040, 1, 1020);
+	scene_gets(2, 2040, 1940);
 	ten(MODEL_V2);
-	ends(0, 20, 1040, 2, 0, 1034);
-	ends(1, 6, 1046, 2, 20, 1040);
-	gets(2, 100, 0);
+	scene_ends(0, 20, 1040, 2, 0, 1034);
+	scene_ends(1, 6, 1046, 2, 20, 1040);
+	scene_gets(2, 100, 0);
 	ten(MODEL_MRG);
-	ends(1, 1000, 2040, 1, 1020);
-	assert_int_equal(job[1].downgrade, 1030);
-	gets(2, 1030, 930);
+	scene_ends(1, 1000, 2040, 1, 1020);
+	assert_int_equal(scene_job[1].downgrade, 1030);
+	scene_gets(2, 1030, 930);
 
 	ten_b(MODEL_OLD);
-	ends(1, 30, 1060, 1, 40);
-	gets(2, 1060, 1040);
-	is_skipped(3, true);
+	scene_ends(1, 30, 1060, 1, 40);
+	scene_gets(2, 1060, 1040);
+	scene_is_skipped(3, true);
 	ten_b(MODEL_V2);
-	ends(1, 0, 1030, 2, 10, 1024);
-	gets(2, 20, 0);
-	is_skipped(3, false);
+	scene_ends(1, 0, 1030, 2, 10, 1024);
+	scene_gets(2, 20, 0);
+	scene_is_skipped(3, false);
 	ten_b(MODEL_MRG);
-	ends(1, 30, 1060, 1, 40);
-	assert_int_equal(job[1].downgrade, 50);
-	gets(2, 50, 30);
-	is_skipped(3, true);
+	scene_ends(1, 30, 1060, 1, 40);
+	assert_int_equal(scene_job[1].downgrade, 50);
+	scene_gets(2, 50, 30);
+	scene_is_skipped(3, true);
 }
 
 static void on(struct model_job *j, int vma)
@@ -529,19 +347,19 @@ static void on(struct model_job *j, int vma)
 
 static void eleven(enum model_policy policy, bool vma_locks)
 {
-	start(policy);
-	lock.vma_locks = vma_locks;
-	munmap_at(0);
-	on(fault(100, 5), 1);
-	fault(100, 5);
-	on(fault(5, 5), 0);
-	scan(200, 30);
-	run();
-	assert_int_equal(job[1].by_vma, vma_locks);
-	assert_false(job[3].by_vma);
-	assert_int_equal(made[3].sight, NRP_MUNMAP_SEGV);
+	scene_start(policy);
+	scene_lock.vma_locks = vma_locks;
+	scene_munmap(0);
+	on(scene_fault(100, 5), 1);
+	scene_fault(100, 5);
+	on(scene_fault(5, 5), 0);
+	scene_scan(200, 30);
+	scene_run();
+	assert_int_equal(scene_job[1].by_vma, vma_locks);
+	assert_false(scene_job[3].by_vma);
+	assert_int_equal(scene_made[3].sight, NRP_MUNMAP_SEGV);
 	if (vma_locks)
-		ends(1, 0, 105, 0);
+		scene_ends(1, 0, 105, 0);
 }
 
 static void v11_vma_locks(void **state)
@@ -550,69 +368,69 @@ static void v11_vma_locks(void **state)
 	for (int on_off = 0; on_off < 2; on_off++) {
 		eleven(MODEL_OLD, on_off);
 		if (!on_off)
-			gets(1, 1020, 920);
-		gets(2, 1020, 920);
-		gets(3, 1020, 1015);
-		is_skipped(4, true);
+			scene_gets(1, 1020, 920);
+		scene_gets(2, 1020, 920);
+		scene_gets(3, 1020, 1015);
+		scene_is_skipped(4, true);
 		eleven(MODEL_MRG, on_off);
 		if (!on_off)
-			gets(1, 100, 0);
-		gets(2, 100, 0);
-		gets(3, 10, 5);
-		is_skipped(4, false);
+			scene_gets(1, 100, 0);
+		scene_gets(2, 100, 0);
+		scene_gets(3, 10, 5);
+		scene_is_skipped(4, false);
 	}
 }
 
 static void eleven_b(enum model_policy policy, bool vma_locks)
 {
-	start(policy);
-	lock.vma_locks = vma_locks;
-	on(fault(0, 40), 0);
-	munmap_at(10);
-	on(fault(20, 5), 1);
-	fault(20, 5);
-	run();
+	scene_start(policy);
+	scene_lock.vma_locks = vma_locks;
+	on(scene_fault(0, 40), 0);
+	scene_munmap(10);
+	on(scene_fault(20, 5), 1);
+	scene_fault(20, 5);
+	scene_run();
 }
 
 static void v11b_the_unmap_waits_for_a_fault_in_its_vma(void **state)
 {
 	(void)state;
 	eleven_b(MODEL_MRG, true);
-	ends(1, 0, 1060, 1, 10);
-	assert_int_equal(job[1].downgrade, 50);
-	ends(2, 0, 25, 0);
-	gets(3, 50, 30);
+	scene_ends(1, 0, 1060, 1, 10);
+	assert_int_equal(scene_job[1].downgrade, 50);
+	scene_ends(2, 0, 25, 0);
+	scene_gets(3, 50, 30);
 	eleven_b(MODEL_MRG, false);
-	ends(1, 30, 1060, 1, 40);
-	assert_int_equal(job[1].downgrade, 50);
-	gets(2, 50, 30);
-	gets(3, 50, 30);
+	scene_ends(1, 30, 1060, 1, 40);
+	assert_int_equal(scene_job[1].downgrade, 50);
+	scene_gets(2, 50, 30);
+	scene_gets(3, 50, 30);
 	eleven_b(MODEL_OLD, true);
-	ends(1, 0, 1060, 1, 10);
-	ends(2, 0, 25, 0);
-	gets(3, 1060, 1040);
+	scene_ends(1, 0, 1060, 1, 10);
+	scene_ends(2, 0, 25, 0);
+	scene_gets(3, 1060, 1040);
 	eleven_b(MODEL_OLD, false);
-	ends(1, 30, 1060, 1, 40);
-	gets(2, 1060, 1040);
-	gets(3, 1060, 1040);
+	scene_ends(1, 30, 1060, 1, 40);
+	scene_gets(2, 1060, 1040);
+	scene_gets(3, 1060, 1040);
 }
 
 static void v11c_vma_locks_help_no_scan(void **state)
 {
 	(void)state;
 	for (int k = 0; k < 2; k++) {
-		start(k ? MODEL_MRG : MODEL_OLD);
-		lock.vma_locks = true;
-		munmap_at(0);
-		writer(50, 20);
-		on(fault(100, 5), 1);
-		fault(100, 5);
-		scan(200, 30);
-		run();
-		ends(2, 0, 105, 0);
-		gets(3, 1040, 940);
-		is_skipped(4, true);
-		gets(1, 1020, 970);
+		scene_start(k ? MODEL_MRG : MODEL_OLD);
+		scene_lock.vma_locks = true;
+		scene_munmap(0);
+		scene_writer(50, 20);
+		on(scene_fault(100, 5), 1);
+		scene_fault(100, 5);
+		scene_scan(200, 30);
+		scene_run();
+		scene_ends(2, 0, 105, 0);
+		scene_gets(3, 1040, 940);
+		scene_is_skipped(4, true);
+		scene_gets(1, 1020, 970);
 	}
 }
 
@@ -620,16 +438,17 @@ static void v11c_vma_locks_help_no_scan(void **state)
  * other. */
 static struct nrp_munmap_progress progress_at(const struct nrp_munmap_params *params, uint64_t g)
 {
-	struct nrp_munmap_progress p = { .started = job[0].grant[0] <= (int64_t)g };
-	uint64_t at = (uint64_t)job[0].grant[0];
+	struct nrp_munmap_progress p = { .started = scene_job[0].grant[0] <= (int64_t)g };
+	uint64_t at = (uint64_t)scene_job[0].grant[0];
 	struct nrp_munmap_hold hold;
 	int grant = 0;
 
 	p.ns = g - at;
-	for (uint64_t i = 0; nrp_munmap_hold(params, &work[0], i, &hold); i++) {
-		if (i && hold.step != NRP_MUNMAP_DOWNGRADE_STEP && grant + 1 < job[0].grants &&
-		    job[0].grant[grant + 1] >= (int64_t)at && hold.step == NRP_MUNMAP_REQUEST)
-			at = (uint64_t)job[0].grant[++grant];
+	for (uint64_t i = 0; nrp_munmap_hold(params, &scene_work[0], i, &hold); i++) {
+		if (i && hold.step != NRP_MUNMAP_DOWNGRADE_STEP &&
+		    grant + 1 < scene_job[0].grants &&
+		    scene_job[0].grant[grant + 1] >= (int64_t)at && hold.step == NRP_MUNMAP_REQUEST)
+			at = (uint64_t)scene_job[0].grant[++grant];
 		at += hold.ns;
 		if (at > g)
 			break;
@@ -648,14 +467,14 @@ static void twelve(enum model_policy policy, int64_t arrival, int64_t wait,
 	struct nrp_munmap_params params = { variants[policy], GIB };
 	struct nrp_munmap_progress p;
 
-	start(policy);
-	munmap_at(0);
-	fault(arrival, 5)->vma = 0;
-	run();
-	gets(1, arrival + wait, wait);
+	scene_start(policy);
+	scene_munmap(0);
+	scene_fault(arrival, 5)->vma = 0;
+	scene_run();
+	scene_gets(1, arrival + wait, wait);
 	p = progress_at(&params, (uint64_t)(arrival + wait));
-	assert_int_equal(nrp_munmap_fault_sees(&params, &work[0], &p, GIB), want);
-	assert_int_equal(made[1].sight, want);
+	assert_int_equal(nrp_munmap_fault_sees(&params, &scene_work[0], &p, GIB), want);
+	assert_int_equal(scene_made[1].sight, want);
 }
 
 static void v12_what_a_fault_in_the_range_sees(void **state)
@@ -678,13 +497,13 @@ static void l1_a_wrong_decision_makes_a_long_hold(void **state)
 {
 	(void)state;
 	for (int moves = 0; moves < 2; moves++) {
-		start(MODEL_MRG);
-		writer(0, 50 + (moves ? 100 * 20 : 0));
-		fault(100, 5);
-		scan(200, 30);
-		run();
-		gets(1, moves ? 2050 : 100, moves ? 1950 : 0);
-		is_skipped(2, moves);
+		scene_start(MODEL_MRG);
+		scene_writer(0, 50 + (moves ? 100 * 20 : 0));
+		scene_fault(100, 5);
+		scene_scan(200, 30);
+		scene_run();
+		scene_gets(1, moves ? 2050 : 100, moves ? 1950 : 0);
+		scene_is_skipped(2, moves);
 	}
 }
 
@@ -714,7 +533,7 @@ static void random_job(int i)
 {
 	static const enum model_kind kinds[] = { MODEL_READER, MODEL_READER, MODEL_READER,
 						 MODEL_WRITER, MODEL_SCAN,   MODEL_MUNMAP };
-	struct model_job *j = add(kinds[below(6)], below(400), below(5) ? below(60) : 0);
+	struct model_job *j = scene_add(kinds[below(6)], below(400), below(5) ? below(60) : 0);
 
 	if (j->kind == MODEL_MUNMAP)
 		random_munmap(j);
@@ -737,17 +556,17 @@ static void engine_and_model_agree(void **state)
 	for (int round = 0; round < 6000; round++) {
 		int n = 2 + (int)below(12);
 
-		start((enum model_policy)below(5));
-		lock.resched = below(2);
-		lock.prefix = below(2);
-		lock.batch = below(3) ? 256 : 2;
-		lock.vma_locks = below(2);
-		lock.closed = !below(4);
-		lock.spin = below(3) ? 0 : below(40);
-		lock.handoff = below(3) ? 0 : below(10);
+		scene_start((enum model_policy)below(5));
+		scene_lock.resched = below(2);
+		scene_lock.prefix = below(2);
+		scene_lock.batch = below(3) ? 256 : 2;
+		scene_lock.vma_locks = below(2);
+		scene_lock.closed = !below(4);
+		scene_lock.spin = below(3) ? 0 : below(40);
+		scene_lock.handoff = below(3) ? 0 : below(10);
 		for (int i = 0; i < n; i++)
 			random_job(i);
-		run_until(below(10) ? 20000 : below(800));
+		scene_run_until(below(10) ? 20000 : below(800));
 	}
 }
 
@@ -756,12 +575,13 @@ static void a_job_before_the_one_it_follows_is_refused(void **state)
 	struct nrp_lock_params params = { .munmap = { NRP_MUNMAP_WRITE, GIB }, .batch = 1 };
 
 	(void)state;
-	start(MODEL_OLD);
-	fault(0, 1);
-	fault(0, 1);
-	convert();
-	made[0].after = 1;
-	assert_int_equal(nrp_mmap_lock_run(&params, made, 2, UINT64_MAX, NULL, NULL), -EINVAL);
+	scene_start(MODEL_OLD);
+	scene_fault(0, 1);
+	scene_fault(0, 1);
+	scene_convert();
+	scene_made[0].after = 1;
+	assert_int_equal(nrp_mmap_lock_run(&params, scene_made, 2, UINT64_MAX, NULL, NULL),
+			 -EINVAL);
 }
 
 /* To the letter, the second version never reaches its own fast path. */

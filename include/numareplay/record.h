@@ -438,6 +438,7 @@ enum nrp_skip_reason {
 #define NRP_TNF_FAULT_LOCAL 0x08
 #define NRP_TNF_MIGRATE_FAIL 0x10
 
+#define NRP_REASON_MBIND 4
 #define NRP_REASON_NUMA_MISPLACED 5 /* migrate reason, all kernels */
 
 /* Bits of hint_fault.inferred. */
