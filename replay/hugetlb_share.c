@@ -220,12 +220,17 @@ static int split(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t addr)
 	return add(s, &upper);
 }
 
-int nrp_hugetlb_unmap(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start, uint64_t end)
+static int split_at_ends(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start, uint64_t end)
 {
 	int r = split(s, mm, start);
 
-	if (r == 0)
-		r = split(s, mm, end);
+	return r < 0 ? r : split(s, mm, end);
+}
+
+int nrp_hugetlb_unmap(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start, uint64_t end)
+{
+	int r = split_at_ends(s, mm, start, end);
+
 	if (r < 0)
 		return r;
 	leave_range(s, mm, start, end, true);
@@ -239,10 +244,8 @@ int nrp_hugetlb_unmap(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start, 
 int nrp_hugetlb_protect(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start, uint64_t end,
 			uint64_t flags)
 {
-	int r = split(s, mm, start);
+	int r = split_at_ends(s, mm, start, end);
 
-	if (r == 0)
-		r = split(s, mm, end);
 	if (r < 0)
 		return r;
 	leave_range(s, mm, start, end, false);
@@ -255,10 +258,8 @@ int nrp_hugetlb_protect(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start
 int nrp_hugetlb_register_uffd(struct nrp_hugetlb_share *s, uint64_t mm, uint64_t start,
 			      uint64_t end)
 {
-	int r = split(s, mm, start);
+	int r = split_at_ends(s, mm, start, end);
 
-	if (r == 0)
-		r = split(s, mm, end);
 	for (size_t i = 0; r == 0 && i < s->nr_maps; i++) {
 		struct nrp_hugetlb_mapping *m = &s->map[i];
 		uint64_t base = (m->start + SLOT_MASK) & ~SLOT_MASK;
