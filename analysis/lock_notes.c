@@ -274,6 +274,35 @@ static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		a.unknown || b.unknown ? "; of some windows no later scan shows the size" : "");
 }
 
+#define RECORD                                                                                     \
+	"record the events of mmap_lock:* (5.11 on), or probe down_read(), down_write(), "         \
+	"downgrade_write(), up_read() and up_write()"
+
+/* No holds and no requests: no other munmap can be replayed. */
+static void not_recorded_note(struct nrp_comparison *c, const struct nrp_lock_contention *w)
+{
+	const struct nrp_contention_waits *read = w->has_offset ? w->of_mms : w->nameless;
+	const struct nrp_contention_waits *write = read + 1;
+
+	if (!w->known) {
+		nrp_comparison_note(
+			c, "locks_not_recorded", NULL,
+			"munmap.lock: requests for mmap_locks are not on record: who would "
+			"wait for whom is not observable; " RECORD);
+		return;
+	}
+	nrp_comparison_note(
+		c, "locks_not_recorded",
+		json_pack("{s:o}", "contention", nrp_lock_contention_json(w)),
+		"munmap.lock: waits in line for %s are on record, %llu to read of %.3f ms and %llu "
+		"to write of %.3f ms: lower bounds of all waits, as tasks spin before. Who held "
+		"the "
+		"locks, and for how long, is not: what another munmap would change is not "
+		"observable; " RECORD,
+		w->has_offset ? "mmap_locks" : "rw_semaphores, mmap_locks or others,",
+		ULL(read->waits), MS(read->ns), ULL(write->waits), MS(write->ns));
+}
+
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	const struct nrp_lock_host *h = &r->locks;
@@ -282,10 +311,7 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 	if (!r->locks_differ || r->lane[0].off || r->lane[1].off)
 		return;
 	if (!h->known) {
-		nrp_comparison_note(c, "locks_not_recorded", NULL,
-				    "munmap.lock: requests for mmap_locks are not on record (their "
-				    "events came with 5.11): who would wait for whom is not "
-				    "observable");
+		not_recorded_note(c, &r->contention);
 		return;
 	}
 	if (r->moot[NRP_FAMILY_MUNMAP_LOCK])

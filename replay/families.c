@@ -473,6 +473,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->scan = verify->scan;
 	r->has_scan = verify->has_scan;
 	r->locks = verify->locks;
+	r->contention = verify->contention;
 	r->page_faulters = verify->faulters;
 	count_starved(r, verify);
 	r->pte_host = -1;

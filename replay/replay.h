@@ -119,6 +119,7 @@ struct nrp_replay {
 	struct nrp_waits waits;
 	struct nrp_lock_host locks; /* the host's own */
 	struct nrp_lock_result lock_record;
+	struct nrp_lock_contention contention;  /* the recorded waits in line */
 	struct nrp_scan_attempts scan_attempts; /* and who loses them to the lock */
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */

@@ -8,6 +8,7 @@
 
 #include "numareplay/store.h"
 #include "replay/policies/migrate_filter.h"
+#include "replay/lock_contention.h"
 #include "replay/lock_lane.h"
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
@@ -78,7 +79,7 @@ struct nrp_coverage {
 };
 
 #define NRP_MAX_COUNTERS 8
-#define NRP_MAX_VERIFY_NOTES 16
+#define NRP_MAX_VERIFY_NOTES 24
 
 struct nrp_verify_note {
 	const char *code;
@@ -111,6 +112,7 @@ struct nrp_verify {
 	struct nrp_scan_verify scan;
 	bool has_scan; /* the capture has passes that can be judged */
 	struct nrp_lock_host locks;
+	struct nrp_lock_contention contention;
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };

@@ -56,4 +56,79 @@ want_out '^mmap_lock events that cannot follow on what was before them: 22, and 
 want_out '^ *10.000013000 +20 +ff11000000140f00 +releases what no task on record holds$'
 want_out '^  and 7 more$'
 
+# lock:contention_begin and _end, where mmap_lock events are missing. Task 30 unmaps: its write wait, and the lock that it
+# downgrades, 0x78 bytes into its address space. 31 reads: 40 and 60 us in line, one wait without end. 32's rw_semaphore is no
+# mmap_lock, as no address space lies 0x78 bytes before it; spinlocks, mutexes and percpu semaphores are left out.
+contention() { # with or without the probes of munmap; FAULT: a fault that can be replayed
+	[ "$1" = without ] || cat <<-'END'
+		 job-30 [000] 20.000100: munmap_begin: (do_vmi_munmap+0x0/0x90) mm=0xff11000000140f00 start=0x7f0000000000 len=0x40000000 downgrade=1
+	END
+	cat <<-'END'
+		 job-30 [000] 20.000110: contention_begin: 0xff11000000140f78 (flags=WRITE)
+		 job-30 [000] 20.000111: contention_begin: 0xffffffff82a00000 (flags=SPIN)
+		 job-30 [000] 20.000112: contention_end: 0xffffffff82a00000 (ret=0)
+		 job-30 [000] 20.000140: contention_end: 0xff11000000140f78 (ret=0)
+	END
+	[ "$1" = without ] || cat <<-'END'
+		 job-30 [000] 20.000150: munmap_zap: (unmap_vmas+0x0/0x90)
+		 job-30 [000] 20.000151: mmap_downgrade: (downgrade_write+0x0/0x90) sem=0xff11000000140f78
+		 job-30 [000] 20.000190: munmap_end: (do_vmi_munmap+0x0/0x90 <- __vm_munmap+0x0/0x90) ret=0
+	END
+	cat <<-'END'
+		 job-31 [001] 20.000200: contention_begin: 0xff11000000140f78 (flags=READ)
+		 job-31 [001] 20.000240: contention_end: 0xff11000000140f78 (ret=0)
+		 job-31 [001] 20.000300: contention_begin: 0xff11000000140f78 (flags=READ)
+		 job-31 [001] 20.000360: contention_end: 0xff11000000140f78 (ret=-4)
+		 job-32 [002] 20.000400: contention_begin: 0xff11000000999900 (flags=WRITE|RT)
+		 job-32 [002] 20.000407: contention_end: 0xff11000000999900 (ret=0)
+		 job-32 [002] 20.000410: contention_begin: 0xff11000000888800 (flags=READ|PERCPU)
+		 job-32 [002] 20.000420: contention_end: 0xff11000000888800 (ret=0)
+		 job-32 [002] 20.000430: contention_begin: 0xff11000000888800 (flags=MUTEX)
+		 job-32 [002] 20.000440: contention_end: 0xff11000000888800 (ret=0)
+		 job-31 [001] 20.000500: contention_begin: 0xff11000000140f78 (flags=READ)
+		 job-40 [003] 20.000600: fault_begin: (mpol_misplaced+0x4/0x1b0) page=0xffffea0000000040 page_flags=0xfffffd802082c mapcount=0 refcount=1 addr=0x4be000 vma=0xff01 vm_start=0x4bd000 vm_end=0x4bf000 vm_flags=0x73 mm=0xff11000000140f00
+		 job-40 [003] 20.000602: fault_target: (mpol_misplaced+0x4/0x1b0 <- do_numa_page+0x12/0x300) nid=-1
+		 job-40 [003] 20.000603: task_fault: (task_numa_fault+0x4/0x300) last_cpupid=2097151 nid=1 pages=1 flags=0x8
+	END
+}
+contention with >line.txt
+want 0 "$NRP" import line.txt -o line.db
+want 0 "$NRP" query line.db 'SELECT op, count(*), sum(write) FROM lock WHERE sem IS NOT NULL AND op >= 5 GROUP BY op'
+want_out '^5,5,2$'
+want_out '^6,3,2$'
+want_out '^7,1,0$'
+want 0 "$NRP" verify line.db --json
+want_json '.lock_sequences == null'
+want_json '.lock_contention | .mmap_lock_offset == 120 and .offset_samples == 1 and .more == 0'
+want_json '.lock_contention.reads == {"waits":2,"ns":100000,"longest_ns":60000,"p99_ns":60000,"open":1,"left":1}'
+want_json '.lock_contention.writes == {"waits":1,"ns":30000,"longest_ns":30000,"p99_ns":30000,"open":0,"left":0}'
+want_json '.lock_contention.nameless_writes | .waits == 1 and .ns == 7000'
+want_json '[.lock_contention.locks[] | [.lock, .mm, .reads.ns, .writes.ns]] == [["ff11000000140f78","ff11000000140f00",100000,30000],["ff11000000999900",null,0,7000]]'
+want_json '[.notes[] | select(.code == "lock_contention") | .text | contains("reads 2 of 0.100, writes 1 of 0.030") and contains("lower bounds")] == [true]'
+want 0 "$NRP" replay line.db --set hz=250 --new munmap.lock=write --json
+want_json '[.notes[] | select(.code == "locks_not_recorded") | .text | contains("not observable") and contains("mmap_lock:*") and contains("down_read()")] == [true]'
+want_json '.notes[] | select(.code == "locks_not_recorded") | .contention.reads.ns == 100000'
+want_json '.metrics[] | select(.name == "lock_wait_readers_ns") | .old == {"value":null,"lower":100000,"upper":null,"class":"bounded","tier":2} and .avoided.class == "not_observable"'
+want_json '.metrics[] | select(.name == "lock_wait_writers_ns") | .old.lower == 30000 and .new.class == "not_observable"'
+# Nothing tells where the lock lies in its address space: locks stay nameless.
+contention without >nameless.txt
+want 0 "$NRP" import nameless.txt -o nameless.db
+want 0 "$NRP" verify nameless.db --json
+want_json '.lock_contention | .mmap_lock_offset == null and .reads.waits == 0 and .nameless_reads.ns == 100000 and .nameless_writes.ns == 37000'
+want_json '[.notes[] | select(.code == "lock_contention") | .text | contains("is not known")] == [true]'
+want 0 "$NRP" replay nameless.db --set hz=250 --new munmap.lock=write --json
+want_json '.metrics[] | select(.name == "lock_wait_readers_ns") | .old.class == "not_observable"'
+# Waits between mmap_lock events tell it, too.
+contention without >taught.txt
+cat >>taught.txt <<-'END'
+	 job-35 [005] 20.500000: mmap_lock_start_locking: mm=0xff11000000140f00 memcg_path= write=false
+	 job-35 [005] 20.500010: contention_begin: 0xff11000000140f78 (flags=READ)
+	 job-35 [005] 20.500020: contention_end: 0xff11000000140f78 (ret=0)
+	 job-35 [005] 20.500021: mmap_lock_acquire_returned: mm=0xff11000000140f00 memcg_path= write=false success=true
+	 job-35 [005] 20.500030: mmap_lock_released: mm=0xff11000000140f00 memcg_path= write=false
+END
+want 0 "$NRP" import taught.txt -o taught.db
+want 0 "$NRP" verify taught.db --json
+want_json '.lock_contention | .mmap_lock_offset == 120 and .reads.ns == 110000'
+
 done_testing
