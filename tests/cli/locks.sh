@@ -131,4 +131,79 @@ want 0 "$NRP" import taught.txt -o taught.db
 want 0 "$NRP" verify taught.db --json
 want_json '.lock_contention | .mmap_lock_offset == 120 and .reads.ns == 110000'
 
+# Parameters of munmap.lock. An unmap of 64 KiB with the phases of the specification's tables (find and detach 10 us, zap 1000,
+# page tables 8, free 2, all under the write lock), and vector V-7: a fault at 100, a writer at 150 for 20, a fault at 600.
+# In sections of 16 KiB it has the four sections of the table's 4 GiB. Nobody is late, so that bounds and values are the same.
+unmap() { # lines of other tasks on stdin
+	sort -s -k3,3 - <<-END
+		 job-40 [003] 29.000600: fault_begin: (mpol_misplaced+0x4/0x1b0) page=0xffffea0000000040 page_flags=0xfffffd802082c mapcount=0 refcount=1 addr=0x4be000 vma=0xff01 vm_start=0x4bd000 vm_end=0x4bf000 vm_flags=0x73 mm=0xff11000000140f00
+		 job-40 [003] 29.000602: fault_target: (mpol_misplaced+0x4/0x1b0 <- do_numa_page+0x12/0x300) nid=-1
+		 job-40 [003] 29.000603: task_fault: (task_numa_fault+0x4/0x300) last_cpupid=2097151 nid=1 pages=1 flags=0x8
+		 job-40 [003] 29.000700: sched_skip_vma_numa: numa_scan_offset=0 vm_start=0x4bd000 vm_end=0x4bf000 reason=unsuitable
+		 job-10 [000] 30.000000: mmap_lock_start_locking: mm=0xff11000000140f00 memcg_path= write=true
+		 job-10 [000] 30.000000: mmap_lock_acquire_returned: mm=0xff11000000140f00 memcg_path= write=true success=true
+		 job-10 [000] 30.000001: munmap_begin: (do_vmi_munmap+0x0/0x90) mm=0xff11000000140f00 start=0x7f0000000000 len=0x10000 downgrade=1
+		 job-10 [000] 30.000010: munmap_zap: (unmap_vmas+0x0/0x90)
+		 job-10 [000] 30.001010: munmap_pgtables: (free_pgtables+0x0/0x90)
+		 job-10 [000] 30.001018: munmap_flushed: (tlb_finish_mmu+0x0/0x90 <- unmap_region+0x0/0x90)
+		 job-10 [000] 30.001020: mmap_lock_released: mm=0xff11000000140f00 memcg_path= write=true
+		 job-10 [000] 30.001021: munmap_end: (do_vmi_munmap+0x0/0x90 <- __vm_munmap+0x0/0x90) ret=0
+		$(cat)
+	END
+}
+request() { # TASK CPU START GRANT RELEASE WRITE, times in us behind 30 s
+	local line=" job-$1 [00$2] 30.00"
+	[ "$6" = true ] || printf '%s%s: page_fault_user: address=0x4be000 ip=0x401000 error_code=0x4\n' "$line" "$3"
+	printf '%s%s: mmap_lock_start_locking: mm=0xff11000000140f00 memcg_path= write=%s\n' "$line" "$3" "$6"
+	printf '%s%s: mmap_lock_acquire_returned: mm=0xff11000000140f00 memcg_path= write=%s success=true\n' "$line" "$4" "$6"
+	printf '%s%s: mmap_lock_released: mm=0xff11000000140f00 memcg_path= write=%s\n' "$line" "$5" "$6"
+}
+waits() { # DB VARIANT SETTINGS.. -- FAULTS WRITERS MUNMAP, sums in us
+	local db=$1 variant=$2 set=()
+	shift 2
+	while [ "$1" != -- ]; do
+		set+=(--set "new:munmap.lock.$1")
+		shift
+	done
+	want 0 "$NRP" replay "$db" --set hz=250 --new "munmap.lock=$variant" "${set[@]}" --json
+	local name value
+	for name in faults writers munmap; do
+		shift
+		value=$(($1 * 1000))
+		want_json ".metrics[] | select(.name == \"lock_wait_${name}_ns\") | .new | .value == $value and .lower == $value and .upper == $value"
+	done
+}
+{ request 11 1 0100 1020 1025 false; request 12 2 0150 1025 1045 true; request 13 3 0600 1020 1025 false; } >others.txt
+unmap <others.txt >v7.txt
+want 0 "$NRP" import v7.txt -o v7.db
+want 0 "$NRP" verify v7.db --json
+want_json '.checks[] | select(.family == "munmap.lock") | .variant == "write" and .decisions == 4 and .agree == 4'
+waits v7.db write -- $((920 + 420)) 875 0
+# The record does not part find from detach: two-phase reads for 10 + 1000 + 8.
+# threshold: least length of two-phase (>=), length of a section (>), down to a page
+waits v7.db two-phase -- $((920 + 420)) 875 0
+waits v7.db two-phase threshold=65536 -- $((0 + 438)) 868 25
+waits v7.db two-phase threshold=65537 -- $((920 + 420)) 875 0
+waits v7.db two-phase threshold=4096 -- $((0 + 438)) 868 25
+waits v7.db sections threshold=65536 -- $((920 + 420)) 875 0
+waits v7.db sections threshold=16384 -- $((164 + 217)) 119 30
+waits v7.db sections threshold=16384 resched=0 -- $((956 + 456)) 911 0
+want 2 "$NRP" replay v7.db --set hz=250 --new munmap.lock=two-phase --set new:munmap.lock.threshold=4095
+want_error 'threshold'
+# A waiter runs 50 us after the release: both faults, and the writer behind them.
+waits v7.db write handoff_ns=50000 -- $((970 + 470)) 975 0
+# The writer is in line from 650 on only: the second fault comes before.
+waits v7.db downgrade -- $((0 + 440)) 870 0
+waits v7.db downgrade wspin_ns=500000 -- 0 870 0
+# Faults of user mode on another VMA; the writer still waits for the unmap.
+waits v7.db write vma_locks=1 -- 0 870 0
+# V-3: a fault at 2, a writer at 4, a fault at 6: together with the first one (5.3 on), or behind the writer.
+{ request 11 1 0002 1020 1025 false; request 12 2 0004 1025 1045 true; request 13 3 0006 1020 1025 false; } >others.txt
+unmap <others.txt >v3.txt
+want 0 "$NRP" import v3.txt -o v3.db
+waits v3.db write -- $((1018 + 1014)) 1021 0
+waits v3.db write discipline=0 -- $((1018 + 1039)) 1021 0
+waits v3.db downgrade -- $((8 + 4)) 1016 0
+waits v3.db downgrade discipline=0 -- $((8 + 1034)) 1016 0
+
 done_testing
