@@ -92,12 +92,19 @@ static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 	for (int k = 0; k < NRP_NR_LOCK_CLASSES; k++) {
 		json_object_set_new(classes, nrp_lock_class_name((enum nrp_lock_class)k),
-				    json_pack("{s:o,s:o}", "old", waits_of(result(r, 0), k), "new",
-					      waits_of(result(r, 1), k)));
+				    json_pack("{s:o,s:o,s:I}", "old", waits_of(result(r, 0), k),
+					      "new", waits_of(result(r, 1), k), "change_ns",
+					      (json_int_t)result(r, 1)->value[k].ns -
+						      (json_int_t)result(r, 0)->value[k].ns));
 		n = class_text(text, sizeof(text), n, r, k);
 	}
-	nrp_comparison_note(c, "lock_waits", json_pack("{s:o}", "classes", classes),
-			    "waits for mmap_locks in ms, old to new: %s", text);
+	nrp_comparison_note(c, "lock_waits",
+			    json_pack("{s:o,s:{s:I,s:I}}", "classes", classes, "write_held_ns",
+				      "old", (json_int_t)result(r, 0)->write_held, "new",
+				      (json_int_t)result(r, 1)->write_held),
+			    "waits for mmap_locks in ms, old to new: %s; held for writing %.3f to "
+			    "%.3f ms",
+			    text, MS(result(r, 0)->write_held), MS(result(r, 1)->write_held));
 }
 
 static const char *kind_name(enum nrp_lock_kind kind)

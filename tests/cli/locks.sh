@@ -187,6 +187,8 @@ waits v7.db two-phase threshold=65537 -- $((920 + 420)) 875 0
 waits v7.db two-phase threshold=4096 -- $((0 + 438)) 868 25
 waits v7.db sections threshold=65536 -- $((920 + 420)) 875 0
 waits v7.db sections threshold=16384 -- $((164 + 217)) 119 30
+want_json '.notes[] | select(.code == "lock_waits") | .classes.munmap.change_ns == 30000 and .classes.faults.change_ns == 381000 - 1340000'
+want_json '.notes[] | select(.code == "lock_waits") | .write_held_ns == {"old":1040000,"new":1076000}' # 4 x 264 and the writer
 waits v7.db sections threshold=16384 resched=0 -- $((956 + 456)) 911 0
 want 2 "$NRP" replay v7.db --set hz=250 --new munmap.lock=two-phase --set new:munmap.lock.threshold=4095
 want_error 'threshold'
