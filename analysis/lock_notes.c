@@ -315,7 +315,12 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 	const struct nrp_lock_host *h = &r->locks;
 	uint64_t faults = h->counts.page_faults, with_lock = h->counts.faults;
 
-	if (!r->locks_differ || r->lane[0].off || r->lane[1].off)
+	if (r->lane[0].off || r->lane[1].off)
+		return;
+	/* What the host's scans lose is worth a note whatever the lanes are. */
+	if (h->known && (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped))
+		scans_note(c, r);
+	if (!r->locks_differ)
 		return;
 	if (!h->known) {
 		not_recorded_note(c, &r->contention);
@@ -329,8 +334,6 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		rate_note(c, r);
 	if (h->blame.nr_top)
 		blockers_note(c, r);
-	if (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped)
-		scans_note(c, r);
 	if (result(r, 1)->unmap_faults)
 		sights_note(c, r);
 	if (faults > with_lock)

@@ -208,4 +208,39 @@ waits v3.db write discipline=0 -- $((1018 + 1039)) 1021 0
 waits v3.db downgrade -- $((8 + 4)) 1016 0
 waits v3.db downgrade discipline=0 -- $((8 + 1034)) 1016 0
 
+# A scan at 100 finds the unmap's write lock; the address space's next one, 0.1 s later, arms the 16 entries of its window.
+pass() { # SECONDS EVENTS.., each "EVENT FIELDS" 1 us behind the one before
+	local at=$1 us
+	shift
+	us=${at#*.}
+	for event; do
+		printf ' job-14 [004] %s.%s: %s %s mm=0xff11000000140f00\n' "${at%.*}" "$us" "${event%% *}:" "${event#* }"
+		us=$(printf %06d $((10#$us + 1)))
+	done
+}
+begun='(task_numa_work+0x0/0x90) jiffies=4294900000 mm_scan_seq=0 scan_offset=0 next_scan=4294900000 mm_users=4 nr_threads=4 scan_period=100 scan_period_max=60000 task_scan_seq=0 preferred_nid=-1'
+ended='(task_numa_work+0x0/0x90 <- task_work_run+0x0/0x90) jiffies=4294900000'
+asks='memcg_path= write=false'
+{
+	pass 30.000100 "scan_begin $begun" "mmap_lock_start_locking $asks" "mmap_lock_acquire_returned $asks success=false" "scan_end $ended"
+	pass 30.100100 "scan_begin $begun" "mmap_lock_start_locking $asks" "mmap_lock_acquire_returned $asks success=true" \
+		'range_begin (change_prot_numa+0x0/0x90) vma=0xff01 start=0x4bd000 end=0x4cd000 vm_start=0x4bd000 vm_end=0x4cd000 vm_flags=0x73 mm_scan_seq=0 scan_offset=0' \
+		'range_end (change_prot_numa+0x0/0x90 <- task_numa_work+0x0/0x90) pages=16' "mmap_lock_released $asks" "scan_end $ended"
+} >others.txt
+unmap <others.txt >lost.txt
+want 0 "$NRP" import lost.txt -o lost.db
+want 0 "$NRP" verify lost.db --json
+want_json '.lock_sequences | .impossible == 0 and .failed_tries == 0'
+want 0 "$NRP" replay lost.db --set hz=250 --new munmap.lock=downgrade --json
+want_json '.metrics[] | select(.name == "scans_lock_skipped") | .old.value == 1 and .new.value == 0 and .avoided.value == 1'
+want_json '.metrics[] | select(.name == "scan_lock_delay") | .old == {"value":1.6,"lower":0,"upper":1.6,"class":"bounded","tier":2} and .new.value == 0 and .avoided.value == 1.6 and .avoided.lower == 0 and .avoided.upper == 1.6'
+want_json '.metrics[] | select(.name == "scan_lock_delay_accesses") | .avoided.class == "modelled"'
+want_json '.notes[] | select(.code == "scans_lost_to_the_lock") | .attempts == 2 and .old == 1 and .new == 0 and .address_spaces[0].mm == "ff11000000140f00" and .address_spaces[0].longest_period_ns == 100000000 and .address_spaces[0].record.pages == 16 and (.text | contains("lower estimate"))'
+want_json '.notes[] | select(.code == "lock_blockers") | .blockers[0] | .munmap and .lost_scans == 1 and .victims == 0 and .worst_victim == null'
+want 0 "$NRP" query lost.db 'SELECT time, tid, on_record, old_lane, new_lane, period_ns, gap_ns, followed, window_time, pages FROM lost_scan'
+want_out '^30000101000,14,1,1,0,100000000,100000000,1,30100100000,16$'
+# Also where the lanes do not differ in it.
+want 0 "$NRP" replay lost.db --set hz=250 --new munmap.lock=write
+want_out '^  scans_lost_to_the_lock$'
+
 done_testing
