@@ -135,6 +135,8 @@ json_t *nrp_starved_record(const struct nrp_verify *verify, uint64_t page_size);
  * where no request for an mmap_lock is on record. NULL: out of memory.
  */
 json_t *nrp_lock_sequences(const struct nrp_lock_host *host);
+/* Recorded waits in line for rw_semaphores; null: none on record. NULL: out of memory. */
+json_t *nrp_lock_contention_json(const struct nrp_lock_contention *contention);
 /* Notes on lanes that hold the mmap_lock differently (analysis/lock_notes.c). */
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r);
 /* Notes on lanes that count hugetlb pages differently (analysis/hugetlb_notes.c). */

@@ -54,6 +54,17 @@ static const struct nrp_lock_result *result(const struct nrp_replay *r, int i)
 	return r->lane[i].own_lock ? &r->lane[i].lock : &r->lock_record;
 }
 
+/* What waited in line on the host, where that is all there is: at least so much. */
+static void in_line(struct nrp_builder *b, int i)
+{
+	const struct nrp_lock_contention *c = &b->r->contention;
+
+	if (!b->r->lane[i].observed || !c->known || !c->has_offset)
+		return;
+	b->q[i][LOCK_WAIT_READERS_NS] = nrp_at_least((double)c->of_mms[0].ns, 2);
+	b->q[i][LOCK_WAIT_WRITERS_NS] = nrp_at_least((double)c->of_mms[1].ns, 2);
+}
+
 /*
  * Waits for mmap_locks. Those on record are measured with the host's own lateness, and never exact;
  * a lane's are the engine's, as late as waiters were on the host (replay/lock_lane.h).
@@ -68,8 +79,10 @@ void nrp_build_locks(struct nrp_builder *b, int i)
 	};
 	const struct nrp_lock_result *l = result(b->r, i);
 
-	if (!b->r->locks.known)
+	if (!b->r->locks.known) {
+		in_line(b, i);
 		return;
+	}
 	for (int c = 0; c < NRP_NR_LOCK_CLASSES; c++) {
 		const struct nrp_lock_waits *low = &l->lower[c], *mid = &l->value[c],
 					    *high = &l->upper[c];

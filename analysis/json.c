@@ -167,12 +167,13 @@ json_t *nrp_verify_json(const struct nrp_verify *v, const struct nrp_capture *ca
 		json_array_append_new(notes, json_pack("{s:s,s:s}", "code", v->note[i].code, "text",
 						       v->note[i].text));
 	return json_pack(
-		"{s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:I,s:o}", "schema",
+		"{s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:I,s:o}", "schema",
 		"numareplay.verify/1", "capture", capture->name, "kernel",
 		known ? json_string(release) : json_null(), "verdict", verdicts[v->verdict],
 		"checks", checks, "counters", counters, "coverage", coverage_json(v),
 		"starved_vmas", nrp_starved_record(v, nrp_host_page_size(&capture->facts)),
-		"lock_sequences", nrp_lock_sequences(&v->locks), "lost_events",
+		"lock_sequences", nrp_lock_sequences(&v->locks), "lock_contention",
+		nrp_lock_contention_json(&v->contention), "lost_events",
 		(json_int_t)capture->lost_events, "probe_misses",
 		capture->probe_misses < 0 ? json_null() : json_integer(capture->probe_misses),
 		"unjoined_events", (json_int_t)capture->unjoined_events, "notes", notes);

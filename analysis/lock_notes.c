@@ -92,12 +92,19 @@ static void waits_note(struct nrp_comparison *c, const struct nrp_replay *r)
 
 	for (int k = 0; k < NRP_NR_LOCK_CLASSES; k++) {
 		json_object_set_new(classes, nrp_lock_class_name((enum nrp_lock_class)k),
-				    json_pack("{s:o,s:o}", "old", waits_of(result(r, 0), k), "new",
-					      waits_of(result(r, 1), k)));
+				    json_pack("{s:o,s:o,s:I}", "old", waits_of(result(r, 0), k),
+					      "new", waits_of(result(r, 1), k), "change_ns",
+					      (json_int_t)result(r, 1)->value[k].ns -
+						      (json_int_t)result(r, 0)->value[k].ns));
 		n = class_text(text, sizeof(text), n, r, k);
 	}
-	nrp_comparison_note(c, "lock_waits", json_pack("{s:o}", "classes", classes),
-			    "waits for mmap_locks in ms, old to new: %s", text);
+	nrp_comparison_note(c, "lock_waits",
+			    json_pack("{s:o,s:{s:I,s:I}}", "classes", classes, "write_held_ns",
+				      "old", (json_int_t)result(r, 0)->write_held, "new",
+				      (json_int_t)result(r, 1)->write_held),
+			    "waits for mmap_locks in ms, old to new: %s; held for writing %.3f to "
+			    "%.3f ms",
+			    text, MS(result(r, 0)->write_held), MS(result(r, 1)->write_held));
 }
 
 static const char *kind_name(enum nrp_lock_kind kind)
@@ -274,18 +281,49 @@ static void scans_note(struct nrp_comparison *c, const struct nrp_replay *r)
 		a.unknown || b.unknown ? "; of some windows no later scan shows the size" : "");
 }
 
+#define RECORD                                                                                     \
+	"record the events of mmap_lock:* (5.11 on), or probe down_read(), down_write(), "         \
+	"downgrade_write(), up_read() and up_write()"
+
+/* No holds and no requests: no other munmap can be replayed. */
+static void not_recorded_note(struct nrp_comparison *c, const struct nrp_lock_contention *w)
+{
+	const struct nrp_contention_waits *read = w->has_offset ? w->of_mms : w->nameless;
+	const struct nrp_contention_waits *write = read + 1;
+
+	if (!w->known) {
+		nrp_comparison_note(
+			c, "locks_not_recorded", NULL,
+			"munmap.lock: requests for mmap_locks are not on record: who would "
+			"wait for whom is not observable; " RECORD);
+		return;
+	}
+	nrp_comparison_note(
+		c, "locks_not_recorded",
+		json_pack("{s:o}", "contention", nrp_lock_contention_json(w)),
+		"munmap.lock: waits in line for %s are on record, %llu to read of %.3f ms and %llu "
+		"to write of %.3f ms: lower bounds of all waits, as tasks spin before. Who held "
+		"the "
+		"locks, and for how long, is not: what another munmap would change is not "
+		"observable; " RECORD,
+		w->has_offset ? "mmap_locks" : "rw_semaphores, mmap_locks or others,",
+		ULL(read->waits), MS(read->ns), ULL(write->waits), MS(write->ns));
+}
+
 void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 {
 	const struct nrp_lock_host *h = &r->locks;
 	uint64_t faults = h->counts.page_faults, with_lock = h->counts.faults;
 
-	if (!r->locks_differ || r->lane[0].off || r->lane[1].off)
+	if (r->lane[0].off || r->lane[1].off)
+		return;
+	/* What the host's scans lose is worth a note whatever the lanes are. */
+	if (h->known && (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped))
+		scans_note(c, r);
+	if (!r->locks_differ)
 		return;
 	if (!h->known) {
-		nrp_comparison_note(c, "locks_not_recorded", NULL,
-				    "munmap.lock: requests for mmap_locks are not on record (their "
-				    "events came with 5.11): who would wait for whom is not "
-				    "observable");
+		not_recorded_note(c, &r->contention);
 		return;
 	}
 	if (r->moot[NRP_FAMILY_MUNMAP_LOCK])
@@ -296,8 +334,6 @@ void nrp_add_lock_notes(struct nrp_comparison *c, const struct nrp_replay *r)
 		rate_note(c, r);
 	if (h->blame.nr_top)
 		blockers_note(c, r);
-	if (r->lock_record.skipped || result(r, 0)->skipped || result(r, 1)->skipped)
-		scans_note(c, r);
 	if (result(r, 1)->unmap_faults)
 		sights_note(c, r);
 	if (faults > with_lock)

@@ -49,3 +49,38 @@ json_t *nrp_lock_sequences(const struct nrp_lock_host *h)
 			 (json_int_t)n->undecided, "kinds", kinds(n), "listed", listed, "more",
 			 (json_int_t)(n->impossible + n->undecided - n->nr_listed));
 }
+
+static json_t *waits_json(const struct nrp_contention_waits *w)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "waits", (json_int_t)w->waits, "ns",
+			 (json_int_t)w->ns, "longest_ns", (json_int_t)w->longest, "p99_ns",
+			 (json_int_t)w->p99, "open", (json_int_t)w->open, "left",
+			 (json_int_t)w->left);
+}
+
+json_t *nrp_lock_contention_json(const struct nrp_lock_contention *c)
+{
+	json_t *locks;
+
+	if (!c->known)
+		return json_null();
+	locks = json_array();
+	for (size_t i = 0; i < c->nr_listed; i++) {
+		const struct nrp_contended_lock *l = &c->listed[i];
+		char sem[24], mm[24];
+
+		snprintf(sem, sizeof(sem), "%016llx", (unsigned long long)l->sem);
+		snprintf(mm, sizeof(mm), "%016llx", (unsigned long long)l->mm);
+		json_array_append_new(locks, json_pack("{s:s,s:o,s:o,s:o}", "lock", sem, "mm",
+						       l->mm ? json_string(mm) : json_null(),
+						       "reads", waits_json(&l->by[0]), "writes",
+						       waits_json(&l->by[1])));
+	}
+	return json_pack("{s:o,s:I,s:o,s:o,s:o,s:o,s:o,s:I}", "mmap_lock_offset",
+			 c->has_offset ? json_integer((json_int_t)c->offset) : json_null(),
+			 "offset_samples", (json_int_t)c->samples, "reads",
+			 waits_json(&c->of_mms[0]), "writes", waits_json(&c->of_mms[1]),
+			 "nameless_reads", waits_json(&c->nameless[0]), "nameless_writes",
+			 waits_json(&c->nameless[1]), "locks", locks, "more",
+			 (json_int_t)(c->locks - c->nr_listed));
+}

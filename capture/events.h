@@ -85,8 +85,28 @@
 	E(ENTER_MUNMAP, syscalls, "sys_enter_munmap", addr, len)                                   \
 	E(EXIT_MUNMAP, syscalls, "sys_exit_munmap", ret)                                           \
 	E(ENTER_MBIND, syscalls, "sys_enter_mbind", start, len, mode, flags)                       \
-	E(EXIT_MBIND, syscalls, "sys_exit_mbind", ret)
+	E(EXIT_MBIND, syscalls, "sys_exit_mbind", ret)                                             \
+	E(ENTER_MPROTECT, syscalls, "sys_enter_mprotect", start, len, prot)                        \
+	E(EXIT_MPROTECT, syscalls, "sys_exit_mprotect", ret)                                       \
+	E(ENTER_MLOCK, syscalls, "sys_enter_mlock", start, len)                                    \
+	E(EXIT_MLOCK, syscalls, "sys_exit_mlock", ret)                                             \
+	E(ENTER_MUNLOCK, syscalls, "sys_enter_munlock", start, len)                                \
+	E(EXIT_MUNLOCK, syscalls, "sys_exit_munlock", ret)                                         \
+	E(ENTER_MREMAP, syscalls, "sys_enter_mremap", addr, old_len, flags)                        \
+	E(EXIT_MREMAP, syscalls, "sys_exit_mremap", ret)                                           \
+	E(ENTER_BRK, syscalls, "sys_enter_brk", brk)                                               \
+	E(EXIT_BRK, syscalls, "sys_exit_brk", ret)                                                 \
+	E(ENTER_MADVISE, syscalls, "sys_enter_madvise", start, len_in, behavior)                   \
+	E(EXIT_MADVISE, syscalls, "sys_exit_madvise", ret)                                         \
+	E(ENTER_SHMDT, syscalls, "sys_enter_shmdt", shmaddr)                                       \
+	E(EXIT_SHMDT, syscalls, "sys_exit_shmdt", ret)                                             \
+	E(CONTENTION_BEGIN, lock, "contention_begin", lock_addr, flags)                            \
+	E(CONTENTION_END, lock, "contention_end", lock_addr, ret)
 
+/*
+ * System calls come in pairs, enter and exit, from ENTER_MMAP to EXIT_SHMDT, in the order of
+ * NRP_CALL_*.
+ */
 enum nrp_event {
 	NRP_EV_OTHER, /* an event that no record holds */
 #define NRP_EVENT_ENUM(NAME, system, name, ...) NRP_EV_##NAME,
@@ -94,6 +114,22 @@ enum nrp_event {
 #undef NRP_EVENT_ENUM
 		NRP_NR_EVENTS
 };
+
+static inline bool nrp_event_is_call(enum nrp_event event)
+{
+	return event >= NRP_EV_ENTER_MMAP && event <= NRP_EV_EXIT_SHMDT;
+}
+
+static inline bool nrp_event_is_exit(enum nrp_event event)
+{
+	return (event - NRP_EV_ENTER_MMAP) & 1;
+}
+
+/* NRP_CALL_* of the enter or exit of a system call. */
+static inline unsigned int nrp_event_call(enum nrp_event event)
+{
+	return ((unsigned int)event - NRP_EV_ENTER_MMAP) / 2;
+}
 
 /* NRP_EF_FAULT_BEGIN_page and so on: index into nrp_event_desc.field. */
 #define NRP_FE1(P, a) P##a,

@@ -165,36 +165,49 @@ static int close_call(struct nrp_joiner *j, struct nrp_thread *t, struct nrp_err
 	return nrp_writer_append(j->writer, NRP_MM_CALL, &t->call, err);
 }
 
+/* The place of each argument among the fields of its event; -1: it has none. */
+static const struct {
+	int8_t addr, len, mode, flags;
+} arguments[NRP_NR_CALLS] = {
+	[NRP_CALL_MMAP] = { NRP_EF_ENTER_MMAP_addr, NRP_EF_ENTER_MMAP_len, NRP_EF_ENTER_MMAP_prot,
+			    NRP_EF_ENTER_MMAP_flags },
+	[NRP_CALL_MUNMAP] = { NRP_EF_ENTER_MUNMAP_addr, NRP_EF_ENTER_MUNMAP_len, -1, -1 },
+	[NRP_CALL_MBIND] = { NRP_EF_ENTER_MBIND_start, NRP_EF_ENTER_MBIND_len,
+			     NRP_EF_ENTER_MBIND_mode, NRP_EF_ENTER_MBIND_flags },
+	[NRP_CALL_MPROTECT] = { NRP_EF_ENTER_MPROTECT_start, NRP_EF_ENTER_MPROTECT_len,
+				NRP_EF_ENTER_MPROTECT_prot, -1 },
+	[NRP_CALL_MLOCK] = { NRP_EF_ENTER_MLOCK_start, NRP_EF_ENTER_MLOCK_len, -1, -1 },
+	[NRP_CALL_MUNLOCK] = { NRP_EF_ENTER_MUNLOCK_start, NRP_EF_ENTER_MUNLOCK_len, -1, -1 },
+	[NRP_CALL_MREMAP] = { NRP_EF_ENTER_MREMAP_addr, NRP_EF_ENTER_MREMAP_old_len, -1,
+			      NRP_EF_ENTER_MREMAP_flags },
+	[NRP_CALL_BRK] = { NRP_EF_ENTER_BRK_brk, -1, -1, -1 },
+	[NRP_CALL_MADVISE] = { NRP_EF_ENTER_MADVISE_start, NRP_EF_ENTER_MADVISE_len_in,
+			       NRP_EF_ENTER_MADVISE_behavior, -1 },
+	[NRP_CALL_SHMDT] = { NRP_EF_ENTER_SHMDT_shmaddr, -1, -1, -1 },
+};
+
+static void take_argument(const struct nrp_step *step, struct nrp_mm_call *c, int field,
+			  uint64_t *to, uint64_t bit)
+{
+	if (field >= 0)
+		c->null &= ~nrp_take(step, (unsigned int)field, to, sizeof(*to), bit);
+}
+
 static int call_enter(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
 	struct nrp_mm_call *c = &t->call;
+	unsigned int call = nrp_event_call(step->desc->event);
 	int r = close_call(j, t, err);
 
 	if (r < 0)
 		return r;
 	NRP_ROW_START(step, c, mm_call);
-	switch (step->desc->event) {
-	case NRP_EV_ENTER_MMAP:
-		NRP_SET(c, mm_call, call, NRP_CALL_MMAP);
-		NRP_TAKE(step, c, mm_call, addr, ENTER_MMAP, addr);
-		NRP_TAKE(step, c, mm_call, len, ENTER_MMAP, len);
-		NRP_TAKE(step, c, mm_call, mode, ENTER_MMAP, prot);
-		NRP_TAKE(step, c, mm_call, flags, ENTER_MMAP, flags);
-		break;
-	case NRP_EV_ENTER_MUNMAP:
-		NRP_SET(c, mm_call, call, NRP_CALL_MUNMAP);
-		NRP_TAKE(step, c, mm_call, addr, ENTER_MUNMAP, addr);
-		NRP_TAKE(step, c, mm_call, len, ENTER_MUNMAP, len);
-		break;
-	default:
-		NRP_SET(c, mm_call, call, NRP_CALL_MBIND);
-		NRP_TAKE(step, c, mm_call, addr, ENTER_MBIND, start);
-		NRP_TAKE(step, c, mm_call, len, ENTER_MBIND, len);
-		NRP_TAKE(step, c, mm_call, mode, ENTER_MBIND, mode);
-		NRP_TAKE(step, c, mm_call, flags, ENTER_MBIND, flags);
-		break;
-	}
+	NRP_SET(c, mm_call, call, (uint8_t)call);
+	take_argument(step, c, arguments[call].addr, &c->addr, NRP_BIT(mm_call, addr));
+	take_argument(step, c, arguments[call].len, &c->len, NRP_BIT(mm_call, len));
+	take_argument(step, c, arguments[call].mode, &c->mode, NRP_BIT(mm_call, mode));
+	take_argument(step, c, arguments[call].flags, &c->flags, NRP_BIT(mm_call, flags));
 	t->call_open = true;
 	return 0;
 }
@@ -202,15 +215,50 @@ static int call_enter(struct nrp_joiner *j, const struct nrp_step *step, struct 
 static int call_exit(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
 	struct nrp_thread *t = step->thread;
-	uint8_t call = step->desc->event == NRP_EV_EXIT_MMAP     ? NRP_CALL_MMAP
-		       : step->desc->event == NRP_EV_EXIT_MUNMAP ? NRP_CALL_MUNMAP
-								 : NRP_CALL_MBIND;
 
-	if (!t->call_open || t->call.call != call)
+	if (!t->call_open || t->call.call != nrp_event_call(step->desc->event))
 		return nrp_join_unjoined(j, step);
 	NRP_SET(&t->call, mm_call, end_time, step->raw->time);
 	NRP_TAKE(step, &t->call, mm_call, result, EXIT_MMAP, ret);
 	return close_call(j, t, err);
+}
+
+/* Kinds of locks in contention_begin.flags. Those of rw_semaphores: one of the first two, or RT. */
+#define LOCK_READ 0x02
+#define LOCK_WRITE 0x04
+#define LOCK_RT 0x08
+
+/*
+ * A wait in line, behind the spinning. Other locks have the same events, spinlocks within a wait as
+ * well: only rw_semaphores are kept.
+ */
+static int contention(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
+{
+	struct nrp_thread *t = step->thread;
+	uint64_t sem = nrp_step_get_or(step, NRP_EF_CONTENTION_BEGIN_lock_addr, 0);
+	bool begin = step->desc->event == NRP_EV_CONTENTION_BEGIN;
+	uint64_t flags =
+		begin ? nrp_step_get_or(step, NRP_EF_CONTENTION_BEGIN_flags, 0) & ~(uint64_t)LOCK_RT
+		      : 0;
+	struct nrp_lock l;
+
+	if (!sem || (begin ? flags != LOCK_READ && flags != LOCK_WRITE : sem != t->contended)) {
+		j->stats.other++;
+		return 0;
+	}
+	NRP_ROW_START(step, &l, lock);
+	NRP_SET(&l, lock, sem, sem);
+	if (begin) {
+		t->contended_write = flags == LOCK_WRITE;
+		NRP_SET(&l, lock, op, NRP_LOCK_QUEUED);
+	} else {
+		NRP_SET(&l, lock, op,
+			nrp_step_get_or(step, NRP_EF_CONTENTION_END_ret, 0) ? NRP_LOCK_LEFT
+									    : NRP_LOCK_DEQUEUED);
+	}
+	t->contended = begin ? sem : 0;
+	NRP_SET(&l, lock, write, t->contended_write);
+	return nrp_writer_append(j->writer, NRP_LOCK, &l, err);
 }
 
 static int page_fault(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
@@ -300,6 +348,9 @@ static int hugetlb_end(struct nrp_joiner *j, const struct nrp_step *step, int op
 
 int nrp_join_memory(struct nrp_joiner *j, const struct nrp_step *step, struct nrp_error *err)
 {
+	if (nrp_event_is_call(step->desc->event))
+		return nrp_event_is_exit(step->desc->event) ? call_exit(j, step, err)
+							    : call_enter(j, step, err);
 	switch (step->desc->event) {
 	case NRP_EV_RATELIMIT:
 		return ratelimit(j, step, err);
@@ -327,14 +378,9 @@ int nrp_join_memory(struct nrp_joiner *j, const struct nrp_step *step, struct nr
 	case NRP_EV_MUNMAP_FLUSHED:
 	case NRP_EV_MUNMAP_END:
 		return munmap(j, step, err);
-	case NRP_EV_ENTER_MMAP:
-	case NRP_EV_ENTER_MUNMAP:
-	case NRP_EV_ENTER_MBIND:
-		return call_enter(j, step, err);
-	case NRP_EV_EXIT_MMAP:
-	case NRP_EV_EXIT_MUNMAP:
-	case NRP_EV_EXIT_MBIND:
-		return call_exit(j, step, err);
+	case NRP_EV_CONTENTION_BEGIN:
+	case NRP_EV_CONTENTION_END:
+		return contention(j, step, err);
 	case NRP_EV_PAGE_FAULT_USER:
 	case NRP_EV_PAGE_FAULT_KERNEL:
 		return page_fault(j, step, err);
@@ -365,6 +411,7 @@ int nrp_join_memory_finish(struct nrp_joiner *j, struct nrp_thread *t, struct nr
 {
 	int r = close_wait(j, t, err);
 
+	t->contended = 0;
 	if (r == 0)
 		r = close_munmap(j, t, err);
 	if (r == 0)

@@ -158,30 +158,23 @@ static enum nrp_text_kind other_line(const char *p, const char *end, struct nrp_
 static bool system_call(struct nrp_textline *t, const char *p, const char *end,
 			enum nrp_event *ret_event)
 {
-	static const struct {
-		const char *name;
-		enum nrp_event enter, exit;
-	} calls[] = {
-		{ "sys_mmap", NRP_EV_ENTER_MMAP, NRP_EV_EXIT_MMAP },
-		{ "sys_munmap", NRP_EV_ENTER_MUNMAP, NRP_EV_EXIT_MUNMAP },
-		{ "sys_mbind", NRP_EV_ENTER_MBIND, NRP_EV_EXIT_MBIND },
-	};
-
 	*ret_event = NRP_EV_OTHER;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		const char *behind = p + strlen(calls[i].name);
+	for (int event = NRP_EV_ENTER_MMAP; event < NRP_EV_EXIT_SHMDT; event += 2) {
+		/* "sys_enter_mmap" without "enter_" */
+		const char *name = nrp_event_name((enum nrp_event)event) + strlen("sys_enter_");
+		const char *behind = p + strlen("sys_") + strlen(name);
 
-		if (!starts_with(p, end, calls[i].name))
+		if (!starts_with(p, end, "sys_") || !starts_with(p + strlen("sys_"), end, name))
 			continue;
 		if (starts_with(behind, end, "(")) {
-			*ret_event = calls[i].enter;
+			*ret_event = (enum nrp_event)event;
 			memset(t->cat.desc[*ret_event].field, 0,
 			       sizeof(t->cat.desc[*ret_event].field));
 			nrp_text_arguments(t, *ret_event, behind + 1, end);
 			return true;
 		}
 		if (starts_with(behind, end, " -> ")) {
-			*ret_event = calls[i].exit;
+			*ret_event = (enum nrp_event)(event + 1);
 			nrp_text_result(t, *ret_event, behind + 4, end);
 			return true;
 		}
@@ -207,21 +200,17 @@ static bool take_fields(struct nrp_textline *t, enum nrp_event event, const char
 		nrp_text_fields(t, event, close + 1, end);
 		return true;
 	}
-	switch (event) {
-	case NRP_EV_ENTER_MMAP:
-	case NRP_EV_ENTER_MUNMAP:
-	case NRP_EV_ENTER_MBIND:
-		nrp_text_arguments(t, event, p, end);
-		return true;
-	case NRP_EV_EXIT_MMAP:
-	case NRP_EV_EXIT_MUNMAP:
-	case NRP_EV_EXIT_MBIND:
-		nrp_text_result(t, event, p, end);
-		return true;
-	default:
+	if (nrp_event_is_call(event)) {
+		if (nrp_event_is_exit(event))
+			nrp_text_result(t, event, p, end);
+		else
+			nrp_text_arguments(t, event, p, end);
+	} else if (event == NRP_EV_CONTENTION_BEGIN || event == NRP_EV_CONTENTION_END) {
+		nrp_text_contention(t, event, p, end);
+	} else {
 		nrp_text_fields(t, event, p, end);
-		return true;
 	}
+	return true;
 }
 
 /*

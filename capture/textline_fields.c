@@ -83,9 +83,11 @@ static bool is_within(uint64_t value, enum nrp_text_limit limit)
 /* %p hashes a pointer to 32 bits: "0000000082b6b905"; no kernel object lies there. */
 static bool is_hashed(enum nrp_event event, int field, const char *p, const char *end)
 {
-	return field == NRP_EF_LOCK_START_mm && event >= NRP_EV_LOCK_START &&
-	       event <= NRP_EV_LOCK_RELEASED && end - p == 16 && !memcmp(p, "00000000", 8) &&
-	       memcmp(p + 8, "00000000", 8) != 0;
+	bool lock = event >= NRP_EV_LOCK_START && event <= NRP_EV_LOCK_RELEASED;
+
+	/* the first field of both */
+	return field == NRP_EF_LOCK_START_mm && (lock || event >= NRP_EV_CONTENTION_BEGIN) &&
+	       end - p == 16 && !memcmp(p, "00000000", 8) && memcmp(p + 8, "00000000", 8) != 0;
 }
 
 static bool is_enum(enum nrp_event event, int field)
@@ -295,4 +297,51 @@ void nrp_text_result(struct nrp_textline *t, enum nrp_event event, const char *p
 {
 	p = nrp_text_skip(p, end);
 	take_word(t, event, 0, p, nrp_text_word(p, end));
+}
+
+/* "READ|RT", or the number. false: a name that is none of them. */
+static bool lock_flags(const char *p, const char *end, uint64_t *ret)
+{
+	static const char *const names[] = { "SPIN", "READ", "WRITE", "RT", "PERCPU", "MUTEX" };
+
+	if (parse_value(p, end, false, ret))
+		return true;
+	*ret = 0;
+	while (p < end) {
+		const char *bar = memchr(p, '|', (size_t)(end - p)), *stop = bar ? bar : end;
+		size_t i = 0, n = sizeof(names) / sizeof(names[0]);
+
+		while (i < n && !((size_t)(stop - p) == strlen(names[i]) &&
+				  !memcmp(p, names[i], (size_t)(stop - p))))
+			i++;
+		if (i == n)
+			return false;
+		*ret |= UINT64_C(1) << i;
+		p = bar ? bar + 1 : end;
+	}
+	return true;
+}
+
+void nrp_text_contention(struct nrp_textline *t, enum nrp_event event, const char *p,
+			 const char *end)
+{
+	const char *word, *open, *equals, *close;
+	uint64_t value;
+
+	p = nrp_text_skip(p, end);
+	word = nrp_text_word(p, end);
+	take_word(t, event, NRP_EF_CONTENTION_BEGIN_lock_addr, p, word);
+	open = nrp_text_skip(word, end);
+	equals = open < end && *open == '(' ? memchr(open, '=', (size_t)(end - open)) : NULL;
+	close = equals ? memchr(equals, ')', (size_t)(end - equals)) : NULL;
+	if (!close) {
+		t->stats.unresolved++;
+		return;
+	}
+	if (event == NRP_EV_CONTENTION_END)
+		take_word(t, event, NRP_EF_CONTENTION_END_ret, equals + 1, close);
+	else if (lock_flags(equals + 1, close, &value))
+		set_integer(t, event, NRP_EF_CONTENTION_BEGIN_flags, value);
+	else
+		t->stats.unresolved++;
 }

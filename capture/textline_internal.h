@@ -5,7 +5,7 @@
 
 #include "capture/textline.h"
 
-#define NRP_TEXT_SLOTS 256 /* of the table of names; a power of two, four times the events */
+#define NRP_TEXT_SLOTS 512 /* of the table of names; a power of two, four times the events */
 
 /* Which numbers a field can have, in any kernel; others are damage. */
 enum nrp_text_limit {
@@ -69,6 +69,10 @@ void nrp_text_arguments(struct nrp_textline *t, enum nrp_event event, const char
 			const char *end);
 /* The value of a system call's return: the only field. */
 void nrp_text_result(struct nrp_textline *t, enum nrp_event event, const char *p, const char *end);
+
+/* "0xff11000000140fa8 (flags=READ|RT)", ".. (ret=0)": the lock, and what is in parentheses. */
+void nrp_text_contention(struct nrp_textline *t, enum nrp_event event, const char *p,
+			 const char *end);
 
 static inline bool nrp_text_blank(char c)
 {

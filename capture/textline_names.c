@@ -41,16 +41,8 @@ static const struct {
 	{ NRP_EV_LOCK_START, NRP_EF_LOCK_START_mm, NULL, true },
 	{ NRP_EV_LOCK_RETURNED, NRP_EF_LOCK_RETURNED_mm, NULL, true },
 	{ NRP_EV_LOCK_RELEASED, NRP_EF_LOCK_RELEASED_mm, NULL, true },
-	{ NRP_EV_ENTER_MMAP, NRP_EF_ENTER_MMAP_addr, NULL, true },
-	{ NRP_EV_ENTER_MMAP, NRP_EF_ENTER_MMAP_len, NULL, true },
-	{ NRP_EV_ENTER_MMAP, NRP_EF_ENTER_MMAP_prot, NULL, true },
-	{ NRP_EV_ENTER_MMAP, NRP_EF_ENTER_MMAP_flags, NULL, true },
-	{ NRP_EV_ENTER_MUNMAP, NRP_EF_ENTER_MUNMAP_addr, NULL, true },
-	{ NRP_EV_ENTER_MUNMAP, NRP_EF_ENTER_MUNMAP_len, NULL, true },
-	{ NRP_EV_ENTER_MBIND, NRP_EF_ENTER_MBIND_start, NULL, true },
-	{ NRP_EV_ENTER_MBIND, NRP_EF_ENTER_MBIND_len, NULL, true },
-	{ NRP_EV_ENTER_MBIND, NRP_EF_ENTER_MBIND_mode, NULL, true },
-	{ NRP_EV_ENTER_MBIND, NRP_EF_ENTER_MBIND_flags, NULL, true },
+	{ NRP_EV_CONTENTION_BEGIN, NRP_EF_CONTENTION_BEGIN_lock_addr, NULL, true },
+	{ NRP_EV_CONTENTION_END, NRP_EF_CONTENTION_END_lock_addr, NULL, true },
 };
 
 static const struct {
@@ -185,6 +177,9 @@ void nrp_text_names_init(struct nrp_textline *t)
 		if (printed[i].key)
 			set_key(key, printed[i].key, strlen(printed[i].key));
 	}
+	for (int i = NRP_EV_ENTER_MMAP; i <= NRP_EV_EXIT_SHMDT; i += 2)
+		for (int k = 0; k < NRP_MAX_EVENT_FIELDS; k++)
+			t->event[i].key[k].hex = true;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct nrp_text_event *e = &t->event[texts[i].event];
 

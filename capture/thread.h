@@ -14,11 +14,11 @@ struct nrp_thread {
 	int32_t tgid; /* 0: not named by any event so far */
 
 	bool fault_open;
-	bool filter_open;  /* filter_begin without filter_end */
-	bool attempt_open; /* between the first and the last event of the attempt */
+	bool filter_open;             /* filter_begin without filter_end */
+	bool attempt_open;            /* between the first and the last event of the attempt */
 	struct nrp_hint_fault *fault; /* the writer's row that is filled; NULL: none so far */
-	uint64_t *weights;     /* [4 * nodes] of the open fault; allocated once */
-	uint32_t weight_nodes; /* 0: the fault has no weights */
+	uint64_t *weights;            /* [4 * nodes] of the open fault; allocated once */
+	uint32_t weight_nodes;        /* 0: the fault has no weights */
 
 	bool pass_open, range_open;
 	uint32_t ordinal; /* of the next range or skip in the pass */
@@ -29,6 +29,8 @@ struct nrp_thread {
 	struct nrp_migration_wait wait;
 	struct nrp_munmap munmap;
 	struct nrp_mm_call call;
+	uint64_t contended; /* rw_semaphore that it waits for in line, 0: none */
+	bool contended_write;
 
 	bool hugetlb_open[NRP_HUGETLB_OPS];
 	struct nrp_hugetlb hugetlb[NRP_HUGETLB_OPS];

@@ -513,6 +513,7 @@ void nrp_replay_resolve(struct nrp_replay *r, const struct nrp_verify *verify,
 	r->has_scan = verify->has_scan;
 	r->locks = verify->locks;
 	r->hugetlb_host = verify->hugetlb_host;
+	r->contention = verify->contention;
 	r->page_faulters = verify->faulters;
 	count_starved(r, verify);
 	r->pte_host = -1;

@@ -17,13 +17,15 @@ struct hold {
 
 const char *nrp_lock_call_name(int call)
 {
-	static const char *const names[] = {
-		[NRP_CALL_MMAP] = "mmap",
-		[NRP_CALL_MUNMAP] = "munmap",
-		[NRP_CALL_MBIND] = "mbind",
+	static const char *const names[NRP_NR_CALLS] = {
+		[NRP_CALL_MMAP] = "mmap",       [NRP_CALL_MUNMAP] = "munmap",
+		[NRP_CALL_MBIND] = "mbind",     [NRP_CALL_MPROTECT] = "mprotect",
+		[NRP_CALL_MLOCK] = "mlock",     [NRP_CALL_MUNLOCK] = "munlock",
+		[NRP_CALL_MREMAP] = "mremap",   [NRP_CALL_BRK] = "brk",
+		[NRP_CALL_MADVISE] = "madvise", [NRP_CALL_SHMDT] = "shmdt",
 	};
 
-	return call >= 0 && call < (int)(sizeof(names) / sizeof(names[0])) ? names[call] : NULL;
+	return call >= 0 && call < NRP_NR_CALLS ? names[call] : NULL;
 }
 
 static int by_start(const void *a, const void *b)

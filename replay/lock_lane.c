@@ -127,6 +127,16 @@ static bool found_it_taken(const struct nrp_lock_job *j, const struct nrp_lock_s
 	return j->kind == NRP_LOCK_SCAN && s->granted == UINT64_MAX;
 }
 
+/* ns; all that the host, and the engine, let hold it. */
+static uint64_t write_held(const struct nrp_lock_seen *s)
+{
+	uint64_t end = s->downgraded != UINT64_MAX ? s->downgraded : s->released;
+
+	return s->write && s->granted != UINT64_MAX && end != UINT64_MAX && end > s->granted
+		       ? end - s->granted
+		       : 0;
+}
+
 static int count_record(struct nrp_lock_lanes *l)
 {
 	struct tally t = { .waits = l->record.lower };
@@ -139,6 +149,7 @@ static int count_record(struct nrp_lock_lanes *l)
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			l->record.scans += mm->job[i].kind == NRP_LOCK_SCAN;
 			l->record.segv += mm->job[i].sight == NRP_MUNMAP_SEGV;
+			l->record.write_held += write_held(&mm->seen[i]);
 			if (found_it_taken(&mm->job[i], &mm->seen[i]))
 				l->record.skipped++;
 			else
@@ -422,6 +433,24 @@ static bool is_modelled(const struct nrp_lock_params *p, uint64_t writers_queued
 	       v == NRP_MUNMAP_TWO_PHASE_DEAD;
 }
 
+/* ns of one job in a lane: a writer holds as on record, an unmap as the variant says. */
+static uint64_t lane_write_held(const struct nrp_lock_params *p, const struct nrp_lock_job *j,
+				const struct nrp_lock_seen *s)
+{
+	struct nrp_munmap_hold hold;
+	uint64_t held = 0;
+
+	if (j->kind == NRP_LOCK_WRITER) {
+		held = write_held(s);
+		return p->moves_unlocked ? held - (j->moving < held ? j->moving : held) : held;
+	}
+	if (j->kind != NRP_LOCK_MUNMAP)
+		return 0;
+	for (uint64_t i = 0; nrp_munmap_hold(&p->munmap, j->work, i, &hold); i++)
+		held += hold.write ? hold.ns : 0;
+	return held;
+}
+
 struct tallies {
 	struct tally low, mid, high;
 };
@@ -565,6 +594,7 @@ int nrp_lock_lanes_run(struct nrp_lock_result *ret, struct nrp_lock_lanes *l,
 		ret->unmap_faults += mm->unmap_faults;
 		for (uint32_t i = 0; r == 0 && i < mm->nr_jobs; i++) {
 			writers += mm->job[i].kind == NRP_LOCK_WRITER && mm->job[i].queued;
+			ret->write_held += lane_write_held(params, &mm->job[i], &mm->seen[i]);
 			r = count_job(ret, &t, l, &mm->job[i], &mm->seen[i]);
 		}
 		if (r == 0)

@@ -40,6 +40,7 @@ struct nrp_lock_result {
 	uint64_t changed; /* requests and scans that the engine treats otherwise than the host's */
 	uint64_t unmap_faults;      /* faults in a range that is unmapped later, or meanwhile */
 	uint64_t segv, repopulated; /* those of them that find no mapping; a new page */
+	uint64_t write_held;        /* ns, the holds for writing of writers and unmaps together */
 	double fault_rate;          /* closed: faults that ask for a lock, per s of a task */
 	bool modelled; /* more than unmaps and readers take part, or a variant that gives the lock
 			  up */

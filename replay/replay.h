@@ -124,7 +124,8 @@ struct nrp_replay {
 	struct nrp_lock_host locks; /* the host's own */
 	struct nrp_lock_result lock_record;
 	struct nrp_hugetlb_result hugetlb_record;
-	int hugetlb_host;  /* hugetlb.count variant; -1: not known */
+	int hugetlb_host;                       /* hugetlb.count variant; -1: not known */
+	struct nrp_lock_contention contention;  /* the recorded waits in line */
 	struct nrp_scan_attempts scan_attempts; /* and who loses them to the lock */
 	bool locks_differ; /* the lanes differ in munmap.lock, whether or not it matters here */
 	struct nrp_scan_verify scan; /* the host's own */

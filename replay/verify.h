@@ -9,6 +9,7 @@
 #include "numareplay/store.h"
 #include "replay/policies/migrate_filter.h"
 #include "replay/hugetlb_lane.h"
+#include "replay/lock_contention.h"
 #include "replay/lock_lane.h"
 #include "replay/outcomes.h"
 #include "replay/ratelimit_lane.h"
@@ -114,6 +115,7 @@ struct nrp_verify {
 	struct nrp_lock_host locks;
 	struct nrp_hugetlb_result hugetlb; /* as on record */
 	int hugetlb_host;                  /* hugetlb.count variant; -1: no decision shows it */
+	struct nrp_lock_contention contention;
 	struct nrp_verify_note note[NRP_MAX_VERIFY_NOTES];
 	size_t nr_notes;
 };

@@ -420,6 +420,38 @@ static void lock_check(struct nrp_verify *v)
 	lock_notes(v);
 }
 
+#define SUM(w, field) ((unsigned long long)((w)[0].field + (w)[1].field))
+
+/* Waits in line for rw_semaphores: all that is known where mmap_lock events are missing. */
+static void contention_note(struct nrp_verify *v)
+{
+	const struct nrp_lock_contention *c = &v->contention;
+	char tie[160];
+
+	if (!c->known)
+		return;
+	if (c->has_offset)
+		snprintf(tie, sizeof(tie),
+			 "mmap_locks lie %llu bytes into their address space (%llu "
+			 "times seen)",
+			 (unsigned long long)c->offset, (unsigned long long)c->samples);
+	else
+		snprintf(tie, sizeof(tie), "which of them are mmap_locks is not known (%s)",
+			 c->conflicting ? "what was seen of their place in the address space does "
+					  "not agree"
+					: "no munmap with downgrade_write probed, and no mmap_lock "
+					  "event, tells their place in the address space");
+	nrp_verify_note(
+		v, "lock_contention",
+		"%llu tasks waited in line for mmap_locks, %.3f ms in all (reads %llu of %.3f, "
+		"writes %llu of %.3f), and %llu for other or nameless rw_semaphores, %.3f ms; %s; "
+		"waits begin when a task gets in line, behind its spinning: lower bounds",
+		SUM(c->of_mms, waits), (double)SUM(c->of_mms, ns) * 1e-6,
+		(unsigned long long)c->of_mms[0].waits, (double)c->of_mms[0].ns * 1e-6,
+		(unsigned long long)c->of_mms[1].waits, (double)c->of_mms[1].ns * 1e-6,
+		SUM(c->nameless, waits), (double)SUM(c->nameless, ns) * 1e-6, tie);
+}
+
 static int check_locks(struct nrp_verify *v, struct nrp_store *store,
 		       const struct nrp_capture *capture, struct nrp_error *err)
 {
@@ -441,6 +473,10 @@ static int check_locks(struct nrp_verify *v, struct nrp_store *store,
 				(unsigned long long)v->locks.counts.phases_without_lock);
 	}
 	nrp_lock_lanes_clear(&lanes);
+	if (r == 0)
+		r = nrp_lock_contention_load(&v->contention, store, capture, err);
+	if (r == 0)
+		contention_note(v);
 	return r;
 }
 

@@ -39,3 +39,8 @@ add_executable(test_mmap_lock ${CMAKE_CURRENT_LIST_DIR}/test_mmap_lock.c
 	${CMAKE_CURRENT_LIST_DIR}/lock_model.c ${CMAKE_CURRENT_LIST_DIR}/lock_scenario.c)
 target_link_libraries(test_mmap_lock PRIVATE nrp_replay cmocka)
 add_test(NAME mmap_lock COMMAND test_mmap_lock)
+
+add_executable(test_lock_events ${CMAKE_CURRENT_LIST_DIR}/test_lock_events.c
+	${CMAKE_CURRENT_LIST_DIR}/store_util.c)
+target_link_libraries(test_lock_events PRIVATE nrp_trace_sample nrp_replay cmocka)
+add_test(NAME lock_events COMMAND test_lock_events)

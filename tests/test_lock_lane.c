@@ -125,9 +125,11 @@ static void a_downgrade_lets_the_fault_in(void **state)
 	(void)state;
 	contended();
 	assert_int_equal(lanes.record.value[NRP_LOCK_OF_FAULTS].ns, 62 * US);
+	assert_int_equal(lanes.record.write_held, 110 * US);
 	assert_int_equal(run(NRP_MUNMAP_WRITE, false).changed, 0);
 	r = run(NRP_MUNMAP_DOWNGRADE, false);
 	assert_int_equal(r.changed, 1);
+	assert_int_equal(r.write_held, 10 * US);
 	assert_int_equal(r.upper[NRP_LOCK_OF_FAULTS].queued, 0);
 	/* its events and the lock take as long as on record elsewhere: 1 us */
 	assert_int_equal(r.upper[NRP_LOCK_OF_FAULTS].ns, 2 * US);
@@ -252,7 +254,9 @@ static void l1_mbind_that_moves_pages_is_the_blocker(void **state)
 	r = run_mbind(false);
 	assert_int_equal(r.changed, 0);
 	assert_int_equal(r.skipped, 1);
+	assert_int_equal(r.write_held, 2050 * US);
 	r = run_mbind(true); /* W[50] */
+	assert_int_equal(r.write_held, 50 * US);
 	assert_int_equal(r.upper[NRP_LOCK_OF_FAULTS].ns, 0);
 	assert_int_equal(r.skipped, 0);
 	assert_true(r.modelled);

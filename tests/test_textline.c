@@ -324,6 +324,34 @@ static void test_texts_inside_events(void **state)
 	assert_int_equal(value(NRP_EF_LOCK_RELEASED_write), 0);
 }
 
+/* The lock has no key; flags are names, as of 5.19, or a number. */
+static void test_contention(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t flags;
+	} flags[] = { { "READ", 2 },      { "WRITE", 4 },        { "SPIN", 1 },
+		      { "WRITE|RT", 12 }, { "READ|PERCPU", 18 }, { "MUTEX|SPIN", 33 },
+		      { "0x2", 2 } };
+	char line[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		snprintf(line, sizeof(line), AT "contention_begin: 0xff11000000140f78 (flags=%s)",
+			 flags[i].text);
+		is_event(line, NRP_EV_CONTENTION_BEGIN);
+		assert_int_equal(value(NRP_EF_CONTENTION_BEGIN_lock_addr),
+				 UINT64_C(0xff11000000140f78));
+		assert_int_equal(value(NRP_EF_CONTENTION_BEGIN_flags), flags[i].flags);
+	}
+	is_event(AT "lock:contention_end: 0xff11000000140f78 (ret=-4)", NRP_EV_CONTENTION_END);
+	assert_int_equal(value(NRP_EF_CONTENTION_END_ret), -4);
+	is_event(AT "contention_begin: 0xff11000000140f78 (flags=NEW)", NRP_EV_CONTENTION_BEGIN);
+	assert_false(has(NRP_EF_CONTENTION_BEGIN_flags));
+	is_event(AT "contention_begin: 0xff11000000140f78", NRP_EV_CONTENTION_BEGIN);
+	assert_false(has(NRP_EF_CONTENTION_BEGIN_flags));
+}
+
 static void test_system_calls(void **state)
 {
 	static const char *const enter[] = {
@@ -352,6 +380,23 @@ static void test_system_calls(void **state)
 		is_event(line, NRP_EV_EXIT_MBIND);
 		assert_int_equal(value(NRP_EF_EXIT_MBIND_ret), -14);
 	}
+	/* Enter and exit of each have numbers in a row; brk and shmdt have an address only. */
+	is_event(AT "sys_enter_mprotect: start: 0x7f00, len: 0x2000, prot: 0x00000001",
+		 NRP_EV_ENTER_MPROTECT);
+	assert_int_equal(value(NRP_EF_ENTER_MPROTECT_len), 0x2000);
+	assert_int_equal(value(NRP_EF_ENTER_MPROTECT_prot), 1);
+	is_event(AT "sys_mprotect -> 0x0", NRP_EV_EXIT_MPROTECT);
+	is_event(AT "sys_mremap(addr: 7f00, old_len: 1000, new_len: 2000, flags: 1, new_addr: 0)",
+		 NRP_EV_ENTER_MREMAP);
+	assert_int_equal(value(NRP_EF_ENTER_MREMAP_old_len), 0x1000);
+	is_event(AT "sys_madvise(start: 7f00, len_in: 1000, behavior: e)", NRP_EV_ENTER_MADVISE);
+	assert_int_equal(value(NRP_EF_ENTER_MADVISE_behavior), 14);
+	is_event(AT "sys_brk(brk: 55d000)", NRP_EV_ENTER_BRK);
+	assert_int_equal(value(NRP_EF_ENTER_BRK_brk), 0x55d000);
+	is_event(AT "sys_exit_shmdt: 0x0", NRP_EV_EXIT_SHMDT);
+	is_event(AT "sys_mlock2(start: 7f00, len: 1000, flags: 1)", NRP_EV_OTHER);
+	is_event(AT "sys_mlock(start: 7f00, len: 1000)", NRP_EV_ENTER_MLOCK);
+	is_event(AT "sys_munlock(start: 7f00, len: 1000)", NRP_EV_ENTER_MUNLOCK);
 	is_event(AT "sys_read(fd: 3, buf: 7f00, count: 10)", NRP_EV_OTHER);
 }
 
@@ -557,6 +602,7 @@ int main(void)
 		TEST(test_values_that_are_none),
 		TEST(test_tracepoint_fields),
 		TEST(test_texts_inside_events),
+		TEST(test_contention),
 		TEST(test_system_calls),
 		TEST(test_arrays),
 		TEST(test_losses),

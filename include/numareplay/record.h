@@ -240,15 +240,15 @@ F(i32, tid, "tid", "-", "parent_pid / pid") \
 F(i32, child_tid, "tid", "not a fork", "child_pid") \
 F(u32, name, "id in table name", "event without it", "comm, or filename of exec")
 
-/* mmap_lock (mmap_sem) activity. */
+/* mmap_lock (mmap_sem) activity; waits in line for any rw_semaphore. */
 #define NRP_LOCK_FIELDS(F) \
-F(u64, time, "ns", "-", "mmap_lock_{start_locking,acquire_returned,released}: 6.1+; mmap_downgrade: 5.10") \
+F(u64, time, "ns", "-", "mmap_lock_{start_locking,acquire_returned,released}: 5.11+; mmap_downgrade: where probed; contention_{begin,end}: 5.19+") \
 F(u32, cpu, "cpu", "-", "same") \
 F(i32, tid, "tid", "-", "same") \
-F(u8, op, "0 request, 1 grant, 2 failed, 3 release, 4 downgrade", "-", "which event, success") \
-F(u64, mm, "pointer", "mmap_downgrade probe", "mm") \
-F(u64, sem, "pointer", "mmap_lock events", "mmap_downgrade.sem: the rw_semaphore inside the mm") \
-F(u8, write, "0 read, 1 write", "mmap_downgrade probe", "write")
+F(u8, op, "0 request, 1 grant, 2 failed, 3 release, 4 downgrade, 5 in line, 6 out of line with the lock, 7 without", "-", "which event, success, ret") \
+F(u64, mm, "pointer", "mmap_downgrade probe, contention", "mm") \
+F(u64, sem, "pointer", "mmap_lock events", "mmap_downgrade.sem, contention_begin.lock_addr: the rw_semaphore; an mmap_lock lies inside its mm") \
+F(u8, write, "0 read, 1 write", "mmap_downgrade probe", "write; contention_begin.flags")
 
 /* One munmap: the unlocked entry points of its phases. */
 #define NRP_MUNMAP_FIELDS(F) \
@@ -265,17 +265,17 @@ F(u64, len, "bytes", "the probe lacks it", "munmap_begin.len") \
 F(u8, downgrade, "0 no, 1 may downgrade", "the probe lacks it", "munmap_begin.downgrade") \
 F(i32, result, "0, 1, -errno", "still running, or return lost", "munmap_end.ret")
 
-/* mmap, munmap and mbind system calls. */
+/* System calls that take the mmap_lock to change an address space. */
 #define NRP_MM_CALL_FIELDS(F) \
-F(u64, time, "ns", "-", "sys_enter_{mmap,munmap,mbind}") \
+F(u64, time, "ns", "-", "sys_enter_{mmap,munmap,mbind,mprotect,mlock,munlock,mremap,brk,madvise,shmdt}") \
 F(u64, end_time, "ns", "still running, or exit lost", "sys_exit_*") \
 F(u32, cpu, "cpu", "-", "sys_enter_*") \
 F(i32, tid, "tid", "-", "sys_enter_*") \
-F(u8, call, "0 mmap, 1 munmap, 2 mbind", "-", "which event") \
-F(u64, addr, "bytes", "-", "addr / start") \
-F(u64, len, "bytes", "-", "len") \
-F(u64, mode, "MPOL_* (mbind), PROT_* (mmap)", "munmap", "mode / prot") \
-F(u64, flags, "MPOL_MF_* or MAP_* bits", "munmap", "flags") \
+F(u8, call, "0 mmap, 1 munmap, 2 mbind, 3 mprotect, 4 mlock, 5 munlock, 6 mremap, 7 brk, 8 madvise, 9 shmdt", "-", "which event") \
+F(u64, addr, "bytes", "-", "addr / start / brk / shmaddr") \
+F(u64, len, "bytes", "brk, shmdt", "len / old_len / len_in") \
+F(u64, mode, "MPOL_* (mbind), PROT_* (mmap, mprotect), MADV_*", "others", "mode / prot / behavior") \
+F(u64, flags, "MPOL_MF_*, MAP_* or MREMAP_* bits", "others", "flags") \
 F(i64, result, "return value", "still running, or exit lost", "sys_exit_*.ret")
 
 /* One page-fault exception of any cause. */
@@ -356,9 +356,9 @@ K(MIGRATION_WAIT, migration_wait, "one wait for a page under migration") \
 K(TASK_MOVE, task_move, "one task move, swap, stick or migration") \
 K(PREFERRED, preferred, "one change of a task's preferred node") \
 K(TASK_LIFE, task_life, "one fork, exec or exit") \
-K(LOCK, lock, "one mmap_lock event") \
+K(LOCK, lock, "one event of an mmap_lock, or of a wait for a rw_semaphore") \
 K(MUNMAP, munmap, "one munmap with its phases") \
-K(MM_CALL, mm_call, "one mmap, munmap or mbind system call") \
+K(MM_CALL, mm_call, "one system call that changes an address space") \
 K(PAGE_FAULT, page_fault, "one page-fault exception") \
 K(HUGETLB, hugetlb, "one hugetlb operation") \
 K(LOSS, loss, "one gap in the capture") \
@@ -455,8 +455,11 @@ enum nrp_skip_reason {
 /* Values of task_move.kind, task_life.kind, lock.op, loss.cause, memory_sample.level and .op. */
 enum { NRP_MOVE_MIGRATE, NRP_MOVE_MOVE, NRP_MOVE_STICK, NRP_MOVE_SWAP };
 enum { NRP_LIFE_FORK, NRP_LIFE_EXEC, NRP_LIFE_EXIT };
-enum { NRP_LOCK_REQUEST, NRP_LOCK_GRANT, NRP_LOCK_FAILED, NRP_LOCK_RELEASE, NRP_LOCK_DOWNGRADE };
-enum { NRP_CALL_MMAP, NRP_CALL_MUNMAP, NRP_CALL_MBIND };
+enum { NRP_LOCK_REQUEST, NRP_LOCK_GRANT, NRP_LOCK_FAILED, NRP_LOCK_RELEASE, NRP_LOCK_DOWNGRADE,
+       NRP_LOCK_QUEUED, NRP_LOCK_DEQUEUED, NRP_LOCK_LEFT };
+enum { NRP_CALL_MMAP, NRP_CALL_MUNMAP, NRP_CALL_MBIND, NRP_CALL_MPROTECT, NRP_CALL_MLOCK,
+       NRP_CALL_MUNLOCK, NRP_CALL_MREMAP, NRP_CALL_BRK, NRP_CALL_MADVISE, NRP_CALL_SHMDT,
+       NRP_NR_CALLS };
 enum { NRP_HUGETLB_FAULT, NRP_HUGETLB_PTE_ALLOC, NRP_HUGETLB_SHARE, NRP_HUGETLB_UNSHARE,
        NRP_HUGETLB_QUEUE, NRP_HUGETLB_ISOLATE, NRP_HUGETLB_MOVED };
 enum { NRP_LOSS_OVERRUN, NRP_LOSS_DAMAGED, NRP_LOSS_STATS, NRP_LOSS_BACKWARDS, NRP_NR_LOSSES };
