@@ -470,8 +470,8 @@ void nrp_hugetlb_smaps(const struct nrp_hugetlb_tables *t, enum nrp_hugetlb_vari
 		return;
 	/* whichever are fewer: slots of the range, or all */
 	if ((end - base) / NRP_HUGETLB_SLOT < t->nr_slots) {
-		for (; base < end; base += NRP_HUGETLB_SLOT) {
-			s = slot_at(t, mm, base);
+		for (uint64_t n = (end - base - 1) / NRP_HUGETLB_SLOT + 1; n--;) {
+			s = slot_at(t, mm, base + n * NRP_HUGETLB_SLOT);
 			if (s)
 				add_smaps(t, variant, s, start, end, ret_private, ret_shared);
 		}
