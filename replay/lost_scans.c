@@ -126,7 +126,8 @@ static int see_pass(void *context, enum nrp_record_kind kind, const void *row)
 	if (!NRP_NULL(p, scan_pass, scan_period))
 		at->period = p->scan_period * NS_PER_MS;
 	at->window = p->time;
-	at->has_window = p->ranges > 0 && p->armed_pages > 0;
+	/* One that got the lock has seen its window, even if nothing was left to arm in it. */
+	at->has_window = !(at->lost >> NRP_LOST_ON_RECORD & 1);
 	at->pages = p->armed_pages;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct nrp_scan_attempt {
 	bool has_window;
 	uint64_t period; /* ns; of the pass; if that lacks it, the gap to the next attempt */
 	uint64_t gap;    /* ns to the address space's next attempt, or to the end of the capture */
-	/* Its window: what the next pass with ranges from there on arms, or its own. */
+	/* Its window: what it arms itself, or else the next pass that gets the lock. */
 	uint64_t window;                      /* ns: time of that pass */
 	uint64_t pages;                       /* entries armed by it */
 	uint64_t remote_faults, remote_pages; /* hinting faults on these from another node */
@@ -40,7 +40,7 @@ struct nrp_scan_attempts {
 /* What a lane loses. */
 struct nrp_lost_windows {
 	uint64_t windows, pages;         /* with a window; entries armed later */
-	uint64_t unknown;                /* without one: no later pass armed anything */
+	uint64_t unknown;                /* without one: no later scan got the lock */
 	double seconds;                  /* of later marking, the windows' sum: at most that */
 	double page_seconds;             /* the same times entries */
 	double accesses, accesses_upper; /* remote ones meanwhile: touch rate times time */

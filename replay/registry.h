@@ -69,8 +69,7 @@ extern const struct nrp_param nrp_global_param[];
 
 #define NRP_HOST_VARIANT (-1) /* the host's own, as verify finds it */
 #define NRP_MAX_SETTINGS 16
-#define NRP_LANE_NAME 1024 /* bytes; room for a profile and every family with a variant, and more  \
-			    */
+#define NRP_LANE_NAME 1024 /* bytes; more than a profile and every family with a variant */
 
 struct nrp_setting {
 	int8_t family; /* enum nrp_family_id, -1: global */
