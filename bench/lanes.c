@@ -99,7 +99,7 @@ static int walk(struct bench *b, size_t nr_lanes, struct nrp_error *err)
 		"scan.vma=P0", "scan.vma=P1", "scan.vma=P2", "scan.vma=P3",
 		"scan.vma=P4", "scan.vma=P0", "scan.vma=P1", "scan.vma=P2",
 	};
-	struct nrp_lane_spec spec[NRP_MAX_SCAN_LANES];
+	struct nrp_lane_spec spec[NRP_MAX_SCAN_LANES] = { { .off = false } };
 	struct nrp_scan_lane scan[NRP_MAX_SCAN_LANES];
 	int r = 0;
 
